@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buf.c - see buf.h. */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+char *buf_room(Buf *buf, size_t bytes)
+{
+    size_t need = buf->bytes + bytes;
+    if (need > buf->capacity) {
+        size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
+        while (capacity < need)
+            capacity *= 2;
+        buf->data = mem_grow(buf->data, capacity);
+        buf->capacity = capacity;
+    }
+    return buf->data + buf->bytes;
+}
+
+void buf_add(Buf *buf, const void *data, size_t bytes)
+{
+    if (!bytes)
+        return;
+    memcpy(buf_room(buf, bytes), data, bytes);
+    buf->bytes += bytes;
+}
+
+void buf_add_slice(Buf *buf, Slice slice)
+{
+    buf_add(buf, slice.data, slice.bytes);
+}
+
+void buf_add_text(Buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+
+void buf_add_char(Buf *buf, char c)
+{
+    *buf_room(buf, 1) = c;
+    buf->bytes++;
+}
+
+void buf_printf(Buf *buf, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int need = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (need > 0) {
+        vsnprintf(buf_room(buf, (size_t)need + 1), (size_t)need + 1, format, again);
+        buf->bytes += (size_t)need;
+    }
+    va_end(again);
+}
+
+void buf_clear(Buf *buf)
+{
+    buf->bytes = 0;
+}
+
+void buf_done(Buf *buf)
+{
+    mem_free(buf->data);
+    *buf = (Buf){ 0 };
+}
+
+void buf_drop(Buf *buf, size_t bytes)
+{
+    if (bytes >= buf->bytes) {
+        buf->bytes = 0;
+        return;
+    }
+    memmove(buf->data, buf->data + bytes, buf->bytes - bytes);
+    buf->bytes -= bytes;
+}
+
+const char *buf_cstr(Buf *buf)
+{
+    *buf_room(buf, 1) = '\0';
+    return buf->data;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mailbox.c - see mailbox.h. */
+#include "base/mailbox.h"
+
+#include <errno.h>
+#include <time.h>
+
+void mailbox_init(Mailbox *box)
+{
+    *box = (Mailbox){ 0 };
+    box->last = &box->first;
+    pthread_mutex_init(&box->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&box->filled, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void mailbox_done(Mailbox *box)
+{
+    pthread_cond_destroy(&box->filled);
+    pthread_mutex_destroy(&box->lock);
+}
+
+void mailbox_put(Mailbox *box, Mail *mail)
+{
+    mail->next = NULL;
+    pthread_mutex_lock(&box->lock);
+    bool was_empty = !box->first;
+    *box->last = mail;
+    box->last = &mail->next;
+    if (was_empty)
+        pthread_cond_signal(&box->filled);
+    pthread_mutex_unlock(&box->lock);
+    if (was_empty && box->wake)
+        box->wake(box->wake_context);
+}
+
+static Mail *take_locked(Mailbox *box)
+{
+    Mail *first = box->first;
+    box->first = NULL;
+    box->last = &box->first;
+    return first;
+}
+
+Mail *mailbox_take(Mailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    Mail *first = take_locked(box);
+    pthread_mutex_unlock(&box->lock);
+    return first;
+}
+
+static struct timespec deadline_after(int64_t timeout_ms)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += timeout_ms / 1000;
+    at.tv_nsec += timeout_ms % 1000 * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_nsec -= 1000000000;
+        at.tv_sec++;
+    }
+    return at;
+}
+
+Mail *mailbox_wait(Mailbox *box, int64_t timeout_ms)
+{
+    struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+    pthread_mutex_lock(&box->lock);
+    while (!box->first && !box->closed) {
+        int failed = timeout_ms < 0
+                         ? pthread_cond_wait(&box->filled, &box->lock)
+                         : pthread_cond_timedwait(&box->filled, &box->lock, &deadline);
+        if (failed == ETIMEDOUT)
+            break;
+    }
+    Mail *first = take_locked(box);
+    pthread_mutex_unlock(&box->lock);
+    return first;
+}
+
+void mailbox_close(Mailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    box->closed = true;
+    pthread_cond_broadcast(&box->filled);
+    pthread_mutex_unlock(&box->lock);
+}
+
+bool mailbox_closed(Mailbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    bool closed = box->closed;
+    pthread_mutex_unlock(&box->lock);
+    return closed;
+}
