@@ -33,7 +33,7 @@ typedef struct Now {
 /* The one reading of the clocks. Never called by core. */
 Now clock_now(void);
 
-#define TIME_TEXT_BYTES 32
+#define TIME_TEXT_BYTES 64 /* the compiler must see room for any int */
 
 /* RFC 3339 UTC with milliseconds; TIME_NEVER gives "". Returns out. */
 char *time_text(int64_t wall_ms, char out[TIME_TEXT_BYTES]);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - a job, and the only way to change its state.
+ *
+ * A Job is plain data: it can be copied, compared, packed into bytes and built by hand
+ * in a test. Its slices are borrowed from whoever made it. Lists (command, env, tags,
+ * resources, after) are items each ended by a NUL byte. */
+#ifndef CORE_JOB_H
+#define CORE_JOB_H
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/times.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum JobState {
+    JOB_DEFERRED,  /* its time has not come */
+    JOB_BLOCKED,   /* waits for other jobs or for a handler */
+    JOB_READY,     /* may run now */
+    JOB_HELD,      /* suspended before running */
+    JOB_RUNNING,   /* claimed by a node: an attempt exists */
+    JOB_PAUSED,    /* running, its processes stopped */
+    JOB_HALTED,    /* stopped on purpose with its progress kept */
+    JOB_RETRYING,  /* the last attempt ended RETRY or ERROR; waits for the next */
+    JOB_DONE,      /* OK 2xx; this and all below are final */
+    JOB_FAILED,    /* FAILED 4xx: by its own word it cannot succeed */
+    JOB_REJECTED,  /* retries or the retry window are used up */
+    JOB_CANCELLED, /* a person or program ended it */
+} JobState;
+#define JOB_STATES (JOB_CANCELLED + 1)
+
+typedef uint32_t JobStates; /* a set: one bit per state */
+#define STATE_BIT(state) (1u << (state))
+#define STATES_FINAL                                                                     \
+    (STATE_BIT(JOB_DONE) | STATE_BIT(JOB_FAILED) | STATE_BIT(JOB_REJECTED) |             \
+     STATE_BIT(JOB_CANCELLED))
+#define STATES_OWNED (STATE_BIT(JOB_RUNNING) | STATE_BIT(JOB_PAUSED))
+#define STATES_WAITING                                                                   \
+    (STATE_BIT(JOB_DEFERRED) | STATE_BIT(JOB_BLOCKED) | STATE_BIT(JOB_READY) |           \
+     STATE_BIT(JOB_HELD) | STATE_BIT(JOB_HALTED) | STATE_BIT(JOB_RETRYING))
+
+/* Why an attempt stopped, as 002 has it. */
+typedef enum JobCode {
+    CODE_NONE, /* it has not */
+    CODE_OK,
+    CODE_FAILED,
+    CODE_RETRY,
+    CODE_ERROR,
+} JobCode;
+
+typedef enum JobFlag {
+    JOB_BINARY = 1 << 0,     /* sent as payload_base64: no newline is added */
+    JOB_PROTOCOL = 1 << 1,   /* J:, P: and R: lines of its output are obeyed */
+    JOB_FILES = 1 << 2,      /* wants PAWL_FILES_DIR */
+    JOB_KEEP_STATE = 1 << 3, /* wants PAWL_STATE_DIR */
+    JOB_PULL = 1 << 4,       /* only for external workers */
+    JOB_CUT = 1 << 5,        /* its result was larger than the limit */
+} JobFlag;
+
+typedef struct Outcome {
+    JobCode code;
+    int32_t exitcode;    /* 1xx, 2xx, 4xx, 5xx; 0 before the first end */
+    int32_t exit_status; /* of the process; -1 when it did not exit by itself */
+    int32_t signal;      /* that ended it, or 0 */
+} Outcome;
+
+#define PRIORITY_MIN     (-2147483648LL) /* for callers; kept in 64 bits */
+#define PRIORITY_MAX     2147483647LL
+#define PRIORITY_DEFAULT 5
+#define RETRIES_UNSET    (-1) /* no limit by count */
+#define JOB_NAME_MAX     255
+
+typedef struct Job {
+    JobId id;
+    JobId parent;
+    JobState state;
+    uint32_t flags;
+    int64_t priority; /* larger first */
+    int64_t dt_ms;    /* due; lease end while running; end + 1000 years when final */
+    int64_t created_ms;
+    int64_t run_at_ms;       /* first due time, as asked */
+    int64_t started_ms;      /* of the last attempt; 0 before the first */
+    int64_t finished_ms;     /* of the last attempt; 0 before it */
+    int64_t beat_ms;         /* last sign of life of the running attempt */
+    int64_t window_from_ms;  /* the retry window counts from here */
+    int64_t retry_delay_ms;  /* 0: the default, doubling */
+    int64_t retry_window_ms; /* 0: the default; negative: none */
+    int64_t max_run_ms;      /* 0: no limit */
+    int64_t service_ms;      /* expected run time; 0: unknown */
+    int64_t result_bytes;
+    uint32_t attempt;      /* runs started so far */
+    uint32_t retry_number; /* charged runs before the current or next one */
+    int32_t max_retries;   /* RETRIES_UNSET or a count */
+    int32_t progress;      /* percent; -1: none told */
+    Outcome outcome;       /* of the last attempt */
+
+    Slice tenant;
+    Slice type;
+    Slice queue;
+    Slice lock; /* "": free; sysid: running there; "__done": final */
+    Slice node; /* sysid of the last attempt */
+    Slice name;
+    Slice reason; /* why it is blocked, held or cancelled */
+    Slice error;
+    Slice message;
+    Slice command; /* argv, each ended by NUL; empty: run its type's handler */
+    Slice env;     /* NAME=VALUE, each ended by NUL */
+    Slice cwd;
+    Slice user;
+    Slice tags;      /* each ended by NUL */
+    Slice resources; /* KEY=AMOUNT, each ended by NUL */
+    Slice after;     /* ok:ID, any:ID or fail:ID, each ended by NUL */
+    Slice then;
+    Slice on_error;
+    Slice group;
+    Slice schedule;
+    Slice unique;       /* key, NUL, ISO duration, NUL, on_conflict, NUL */
+    Slice document_uri; /* 000 */
+    Slice param;        /* 000's options node, as XML or JSON text */
+    Slice children;     /* "" or "immediate" */
+    Slice trace;        /* TRACEPARENT */
+    Slice payload;
+} Job;
+
+#define LOCK_DONE "__done"
+
+/* A job with every default: priority, no retry count, no progress. */
+Job job_default(void);
+
+const char *state_name(JobState state);
+MUST_CHECK Err state_parse(Slice text, JobState *out_state);
+const char *code_name(JobCode code);      /* "" for CODE_NONE */
+const char *state_status(JobState state); /* 001's word: Pending, InProgress, ... */
+
+static inline bool state_in(JobState state, JobStates set)
+{
+    return (STATE_BIT(state) & set) != 0;
+}
+
+/* Whether the life of a job has a step from one state to another. */
+bool state_step(JobState from, JobState to);
+
+/* Moves job to another state and keeps dt and lock true to it: the caller says the dt
+ * that goes with the state (ignored for final states: it is end_ms + 1000 years).
+ * ERR_CONFLICT, with job as it was, if there is no such step. */
+MUST_CHECK Err job_move(Job *job, JobState to, int64_t dt_ms);
+
+/* The state a free job has by its due time alone: ready, deferred or, after a first
+ * attempt, retrying. */
+JobState job_waiting_state(const Job *job, int64_t wall_ms);
+
+/* Packed form, the one used in journal and store; unpacked slices borrow from
+ * `packed`. Unknown fields are skipped. */
+void job_pack(Buf *out, const Job *job);
+MUST_CHECK Err job_unpack(Slice packed, Job *out_job);
+
+/* A copy whose slices live in the arena. */
+Job job_copy(Arena *arena, const Job *job);
+
+/* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
+bool list_next(Slice *rest, Slice *out_item);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store.h - the one way to jobs at rest: a table of functions, several kinds behind it.
+ *
+ * Kinds: `sqlite` (embedded, one owner), `memory` (tests and simulation), later
+ * `postgres` (shared); `trace` and `fault` wrap any of them. All pass one conformance
+ * suite. A Store is used by one thread at a time; readers of lists open their own,
+ * read-only one.
+ *
+ * The rules behind the interface:
+ *   - commit applies whole batches in one transaction, read points with them. After an
+ *     error nothing of it has happened, or (ERR_UNAVAILABLE on a shared store) no one
+ *     knows: committing the same batch numbers again is always right.
+ *   - every step costs what it returns, never what is stored.
+ *   - a store never decides: no clock, no scheduling. It guards and remembers. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "core/batch.h"
+#include "core/query.h"
+
+typedef struct Store Store;
+
+typedef struct StoreOptions {
+    bool read_only;      /* a second handle for lists and searches */
+    bool durable;        /* each commit reaches stable storage before it returns; without
+                            it the journal is the durable part (see store_sync) */
+    const char *cluster; /* identity written at creation, checked after; NULL: any */
+} StoreOptions;
+
+typedef enum LoadKind {
+    LOAD_LANES,    /* the first ready job of every lane */
+    LOAD_WINDOW,   /* ready jobs of one lane in order, behind a key */
+    LOAD_DUE,      /* deferred and retrying jobs whose time has come, oldest first */
+    LOAD_RUNNING,  /* running and paused jobs of `lock` */
+    LOAD_JOB,      /* one job by id, with payload; found among final ones too */
+    LOAD_KEY,      /* an idempotency key: value in `value` */
+    LOAD_ATTEMPTS, /* all attempts of one job, oldest first, as Jobs (attempt, started_ms,
+                      finished_ms, outcome, error, node, retry_number, state) */
+} LoadKind;
+
+typedef struct Load {
+    LoadKind kind;
+    JobId id;
+    Slice tenant; /* LOAD_WINDOW, LOAD_KEY; LOAD_JOB: empty = any tenant */
+    Slice queue;
+    Slice lock;
+    Slice key;
+    bool pull;   /* LOAD_WINDOW: the lane of pull workers */
+    bool behind; /* LOAD_WINDOW: only jobs behind (priority, dt, id) below */
+    int64_t priority;
+    int64_t dt_ms; /* LOAD_WINDOW key; LOAD_DUE: until */
+    JobId behind_id;
+    uint32_t limit;
+} Load;
+
+typedef struct Loaded {
+    Arena arena; /* holds everything below */
+    Job *jobs;   /* without payload except for LOAD_JOB and small ones of LOAD_WINDOW */
+    size_t count;
+    size_t capacity;
+    bool more;           /* LOAD_WINDOW, LOAD_DUE: the limit cut it short */
+    int64_t next_due_ms; /* LOAD_DUE: earliest dt that is left; TIME_NEVER if none */
+    Slice value;         /* LOAD_KEY */
+} Loaded;
+
+void loaded_done(Loaded *loaded);
+
+/* One stored definition (handler, queue, setting, ...). */
+typedef struct Definition {
+    Slice tenant;
+    Slice key;
+    Slice value;
+} Definition;
+
+typedef struct LaneCount { /* how many jobs of a lane are in a state */
+    Slice tenant;
+    Slice queue;
+    bool pull;
+    JobState state;
+    uint64_t count;
+} LaneCount;
+
+typedef void JobSink(void *context, const Job *job);
+typedef void DefinitionSink(void *context, const Definition *definition);
+typedef void CountSink(void *context, const LaneCount *count);
+
+typedef struct StoreKind {
+    const char *name;
+    bool shared; /* other nodes may change it: claims can be lost */
+
+    void (*close)(Store *store);
+
+    /* One transaction. out_results, if not NULL, gets one OpResult per op of all batches
+     * in order. */
+    Err (*commit)(Store *store, const Batch *batches, size_t count, OpResult *out_results,
+                  Error *why);
+
+    /* Makes everything committed so far stable (checkpoint). Needed only where
+     * options.durable is false. */
+    Err (*sync)(Store *store, Error *why);
+
+    Err (*load)(Store *store, const Load *load, Loaded *out, Error *why);
+
+    /* Jobs that match, in the query's order, at most query->limit; *out_partial says
+     * that a bound on time cut the search, out_cursor where to go on (0: at the end). */
+    Err (*query)(Store *store, const JobQuery *query, JobSink *sink, void *context,
+                 QueryEnd *out_end, Error *why);
+
+    /* The bytes of a job's result. ERR_NOT_FOUND when it has none. */
+    Err (*result)(Store *store, JobId id, Buf *out, Error *why);
+
+    Err (*read_point)(Store *store, uint32_t node, ReadPoint *out, Error *why);
+
+    /* The largest job id of this node, live or final; 0 if none. */
+    Err (*last_id)(Store *store, uint32_t node, JobId *out, Error *why);
+
+    Err (*definitions)(Store *store, Slice table, DefinitionSink *sink, void *context,
+                       Error *why);
+
+    /* Counts by lane and state, kept up to date by commits: never a scan of jobs. */
+    Err (*counts)(Store *store, CountSink *sink, void *context, Error *why);
+} StoreKind;
+
+struct Store {
+    const StoreKind *kind;
+};
+
+/* url: "sqlite:PATH" or "memory:". Creates and migrates as needed (unless read_only);
+ * refuses a newer schema and a file that another process owns, with the reason. */
+MUST_CHECK Err store_open(const char *url, const StoreOptions *options, Store **out,
+                          Error *why);
+
+static inline void store_close(Store *store)
+{
+    if (store)
+        store->kind->close(store);
+}
+
+/* Kinds that wrap another store; the wrapper owns it. */
+Store *store_trace_new(Store *inner, Buf *out_trace); /* one line per call into out */
+
+typedef struct StoreFault { /* fails the n-th call (1 = next), then `times` in all */
+    uint64_t calls;
+    uint64_t fail_at;
+    uint64_t times;
+    Err err;
+    bool after; /* fail after the inner call has happened: an unknown outcome */
+} StoreFault;
+Store *store_fault_new(Store *inner, StoreFault *fault); /* fault outlives the store */
+
+#endif
