@@ -11,7 +11,7 @@ RELEASE := build/release
 
 all: ## build ./pawl and ./pawl-launch (optimised)
 	@scripts/configure release
-	@ninja -C $(RELEASE) -j $(JOBS)
+	@ninja -C $(RELEASE) -j $(JOBS) src/pawl src/pawl-launch
 	@install -m 755 $(RELEASE)/src/pawl $(RELEASE)/src/pawl-launch .
 
 run: ## install what is missing, build, start the daemon on ./data
