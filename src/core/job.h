@@ -56,6 +56,7 @@ typedef enum JobFlag {
     JOB_KEEP_STATE = 1 << 3, /* wants PAWL_STATE_DIR */
     JOB_PULL = 1 << 4,       /* only for external workers */
     JOB_CUT = 1 << 5,        /* its result was larger than the limit */
+    JOB_CANCELLING = 1 << 6, /* running, but its end is asked for: it ends cancelled */
 } JobFlag;
 
 typedef struct Outcome {

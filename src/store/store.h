@@ -50,6 +50,7 @@ typedef struct Load {
     int64_t priority;
     int64_t dt_ms; /* LOAD_WINDOW key; LOAD_DUE: until */
     JobId behind_id;
+    JobStates states; /* LOAD_OLD: exactly one family: done, or all other final ones */
     uint32_t limit;
 } Load;
 

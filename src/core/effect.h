@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* effect.h - the third vocabulary: something to do outside, once it is safe to.
+ *
+ * Each effect names what it waits for. The outside world never sees what a crash could
+ * still undo: that one rule is the whole of group commit. */
+#ifndef CORE_EFFECT_H
+#define CORE_EFFECT_H
+
+#include "core/event.h"
+
+typedef enum EffectKind {
+    EFFECT_REPLY,   /* answer a request */
+    EFFECT_START,   /* start an attempt of a job */
+    EFFECT_SIGNAL,  /* send `signal` to the whole tree of an attempt */
+    EFFECT_FORGET,  /* the attempt's end is recorded: the launcher may drop it */
+    EFFECT_LOAD,    /* ask the store; the answer comes as EVENT_LOADED with `token` */
+    EFFECT_CHANGED, /* a job is now in `state`: logs, waiters, metrics, event stream */
+    EFFECT_ERASE,   /* logs, state and files of a job that is gone */
+    EFFECT_DEFINED, /* a definition changed */
+} EffectKind;
+
+typedef enum Wait {
+    WAIT_NONE,    /* do it at the end of this turn */
+    WAIT_JOURNAL, /* until the journal is durable behind this turn's adds */
+    WAIT_BATCH,   /* until this turn's batch is committed (an owner: journalled) */
+} Wait;
+
+typedef enum LoadWhat { /* for whom a load is; goes into the store's own words outside */
+                        WANT_WINDOW,
+                        WANT_DUE,
+                        WANT_JOB,
+                        WANT_KEY,
+                        WANT_OLD_DONE,
+                        WANT_OLD_OTHER,
+} LoadWhat;
+
+typedef struct Effect {
+    EffectKind kind;
+    Wait wait;
+    Request request;
+    JobId id;
+    uint32_t attempt;
+    JobState state; /* CHANGED */
+    JobState was;   /* CHANGED; equal to state when only fields changed or it is new */
+    JobCode code;   /* CHANGED at the end of an attempt */
+    int32_t signal;
+    /* REPLY */
+    Err err;
+    const char *problem; /* stable word for people and programs, e.g. "job_not_found" */
+    JobStates allowed;   /* with ERR_CONFLICT: states in which it would make sense */
+    const Job *job;      /* the job as it is now, where the core has it whole */
+    uint64_t first;      /* ADD: c of the first id */
+    uint64_t count;
+    bool replayed; /* ADD: answered from an idempotency key */
+    /* START */
+    int64_t deadline_ms; /* wall; 0: none */
+    uint32_t slot;       /* 1-based */
+    /* LOAD */
+    LoadWhat what;
+    uint64_t token;
+    Slice tenant;
+    Slice queue;
+    Slice type; /* CHANGED */
+    bool pull;
+    bool behind;
+    int64_t priority;
+    int64_t dt_ms;
+    JobId behind_id;
+    uint32_t limit;
+    Slice key;
+    Slice table;     /* DEFINED */
+    int64_t wait_ms; /* CHANGED to running: how long it waited */
+    int64_t run_ms;  /* CHANGED at the end of an attempt: how long it ran */
+} Effect;
+
+/* What a turn decided. Everything in it lives until outbox_clear. */
+typedef struct Outbox {
+    Batch adds;  /* jobs from the doors: OP_ADD, OP_ADD_LINES; journalled first */
+    Batch batch; /* all other operations of the turn, and adds that they cause */
+    Effect *effects;
+    size_t effect_count;
+    size_t effect_capacity;
+    uint64_t number; /* of this turn; both batches carry it */
+} Outbox;
+
+Effect *outbox_effect(Outbox *outbox, EffectKind kind, Wait wait);
+void outbox_clear(Outbox *outbox);
+void outbox_done(Outbox *outbox);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.h - the first vocabulary: something asked, or something that happened.
+ *
+ * Events are what a turn collects; node_step() reads them and nothing else. They are
+ * flat; slices and jobs in them are borrowed for the turn. */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+#include "core/batch.h"
+
+typedef uint64_t Request; /* whom to answer; 0: no one waits */
+
+typedef enum EventKind {
+    EVENT_ADD,           /* jobs: checked by the door, without id; request */
+    EVENT_ADD_LINES,     /* job: the pattern; body; count */
+    EVENT_ACT,           /* action on one job */
+    EVENT_LOADED,        /* what a store answered to EFFECT_LOAD: token, loaded */
+    EVENT_APPLIED,       /* the store holds everything up to batch `number` */
+    EVENT_COMMITTED,     /* a shared store's answer to batch `number`: results */
+    EVENT_ADOPTED,       /* after a start: this attempt is alive in the launcher */
+    EVENT_STARTED,       /* an attempt's process runs */
+    EVENT_ENDED,         /* an attempt is over, or could not be started: ending */
+    EVENT_PROGRESS,      /* told by a running attempt */
+    EVENT_LAUNCHER_LOST, /* every attempt it had is dead */
+    EVENT_DEFINE,        /* put (or, with no value, delete) a definition; request */
+    EVENT_DRAIN,         /* take and start no more work */
+    EVENT_RESUME,        /* undo it */
+    EVENT_ROOM,          /* flag: whether the journal has room for new jobs */
+} EventKind;
+
+typedef enum Action {
+    ACT_CANCEL,  /* TERM, grace, KILL; ends cancelled */
+    ACT_KILL,    /* KILL at once; ends cancelled */
+    ACT_HOLD,    /* a waiting job is passed over until released */
+    ACT_RELEASE, /* undoes hold */
+    ACT_PAUSE,   /* SIGSTOP of the tree */
+    ACT_RESUME,  /* undoes pause and halt */
+    ACT_HALT,    /* stop with progress kept; runs again on resume */
+    ACT_RETRY,   /* again from the beginning, also out of a final state */
+    ACT_REMOVE,  /* cancel if not final, then forget the job */
+    ACT_PATCH,   /* change fields of a waiting job */
+} Action;
+#define ACTIONS (ACT_PATCH + 1)
+
+const char *action_name(Action action);
+
+/* The states in which an action makes sense. */
+JobStates action_allowed(Action action);
+
+typedef struct Patch {
+    uint32_t fields; /* OpField bits */
+    int64_t priority;
+    int64_t run_at_ms;
+    int64_t max_run_ms;
+    Slice queue;
+    Slice payload;
+    Slice tags;
+} Patch;
+
+typedef enum EndKind {
+    END_EXITED,      /* exit_status */
+    END_SIGNALLED,   /* signal */
+    END_NOT_STARTED, /* error says why; `node_fault`: not the job's own doing */
+    END_LOST,        /* died with its launcher, or was never seen again: uncharged */
+} EndKind;
+
+typedef struct Ending {
+    EndKind kind;
+    int32_t exit_status;
+    int32_t signal;
+    bool node_fault;
+    int32_t said_code; /* of an R: line; 0: none */
+    bool cut;          /* the result was cut at its limit */
+    int32_t progress;  /* -1: none */
+    Slice message;
+    Slice result;
+    Slice error;
+    const Job *children; /* of J: lines: type and payload only */
+    size_t child_count;
+} Ending;
+
+typedef struct Loaded Loaded; /* store.h; the core reads only `jobs` and the marks */
+
+typedef struct Event {
+    EventKind kind;
+    Request request;
+    JobId id;
+    uint32_t attempt;
+    Action action;
+    Slice tenant; /* ACT: only a job of this tenant; empty: any */
+    Patch patch;
+    Slice reason;   /* ACT: a person's words */
+    Job *jobs;      /* ADD; ADD_LINES: the pattern */
+    size_t count;   /* ADD: jobs; ADD_LINES: lines in body */
+    Slice key;      /* ADD: idempotency key; DEFINE: its key */
+    Slice key_hash; /* ADD: of the body, to tell a repeat from a clash */
+    Slice table;    /* DEFINE */
+    Slice value;    /* DEFINE */
+    Slice body;     /* ADD_LINES */
+    uint64_t token;
+    uint64_t number; /* APPLIED, COMMITTED; LOADED: the store held everything up to it */
+    const Job *loaded; /* LOADED */
+    size_t loaded_count;
+    bool more;               /* LOADED */
+    int64_t next_due_ms;     /* LOADED */
+    Err err;                 /* LOADED, COMMITTED: the store failed */
+    const OpResult *results; /* COMMITTED */
+    int64_t pid;             /* STARTED */
+    int32_t progress;        /* PROGRESS */
+    Slice message;
+    Ending ending;
+    bool flag;
+} Event;
+
+#endif

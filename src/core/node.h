@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.h - the pure core of one daemon: events in, operations and effects out.
+ *
+ * node_step() decides; it changes nothing but its own memory, reads no clock and draws
+ * luck only from its own seeded generator. What it holds in memory: the heads of the
+ * lanes (bounded windows of ready jobs), the attempts that run here, and what is under
+ * way with the store. Everything else is in the store.
+ *
+ * What must hold after each step (node_check):
+ *   N1  slots in use = attempts held; never more than the setting allows to start.
+ *   N2  a job is in at most one of: a lane's window, the running attempts.
+ *   N3  windows are sorted, and hold every ready job of their lane up to their last key,
+ *       or know that there are more.
+ *   N4  every effect that shows the outside a decision waits for that decision. */
+#ifndef CORE_NODE_H
+#define CORE_NODE_H
+
+#include "core/effect.h"
+
+typedef struct Node Node;
+
+typedef struct NodeSettings {
+    uint32_t slots;             /* max-concurrent-jobs of this node */
+    bool enabled;               /* 000's switch: false starts nothing */
+    int64_t grace_ms;           /* between TERM and KILL */
+    int64_t lease_ms;           /* job-stale-interval */
+    int64_t retry_delay_ms;     /* first delay; doubles ... */
+    int64_t retry_delay_max_ms; /* ... up to this */
+    int64_t retry_window_ms;    /* from the first due time */
+    int64_t keep_done_ms;       /* archive ages */
+    int64_t keep_other_ms;
+    uint32_t window_jobs; /* heads kept per lane; 0: chosen by number of lanes */
+} NodeSettings;
+
+NodeSettings node_settings_default(void);
+
+typedef struct NodeOptions {
+    Slice sysid;
+    uint16_t number; /* in job ids */
+    uint64_t seed;   /* of its generator: jitter */
+    JobId last_id;   /* the largest known of this node */
+    uint64_t turn;   /* number of the last turn in journal or store */
+    bool shared;     /* other nodes work on the same store */
+    NodeSettings settings;
+} NodeOptions;
+
+Node *node_new(const NodeOptions *options);
+void node_free(Node *node);
+
+/* What the store holds at the start, before the first step: attempts recorded as running
+ * here, and one ready job of every lane. node_recovered() closes it: attempts that were
+ * not adopted until then are lost (and given back uncharged in the first step). */
+void node_load_running(Node *node, const Job *job);
+void node_load_lane(Node *node, const Job *head);
+void node_adopt(Node *node, JobId id, uint32_t attempt, Now now);
+void node_recovered(Node *node);
+
+/* One turn. */
+void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *out);
+
+/* Boot time at which node_step wants to be called even if nothing happens. */
+int64_t node_next_wake(const Node *node);
+
+void node_settings_set(Node *node, const NodeSettings *settings);
+const NodeSettings *node_settings(const Node *node);
+
+/* Facts for status pages. */
+typedef struct NodeFacts {
+    uint32_t slots;
+    uint32_t slots_used;
+    uint32_t lanes;
+    uint32_t lanes_ready; /* with something to start */
+    uint64_t passes;
+    uint64_t started;
+    uint64_t late; /* results refused */
+    bool draining;
+} NodeFacts;
+NodeFacts node_facts(const Node *node);
+
+typedef struct RunningJob {
+    JobId id;
+    uint32_t attempt;
+    int64_t started_ms;
+    bool paused;
+    bool stopping;
+    uint32_t slot;
+    Slice tenant;
+    Slice queue;
+    Slice type;
+} RunningJob;
+typedef void RunningSink(void *context, const RunningJob *job);
+void node_running(const Node *node, RunningSink *sink, void *context);
+
+/* Asserts N1 to N3; used by tests and the simulation after each step. */
+void node_check(const Node *node);
+
+#endif
