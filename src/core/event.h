@@ -79,8 +79,6 @@ typedef struct Ending {
     size_t child_count;
 } Ending;
 
-typedef struct Loaded Loaded; /* store.h; the core reads only `jobs` and the marks */
-
 typedef struct Event {
     EventKind kind;
     Request request;

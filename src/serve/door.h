@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* door.h - how a door (HTTP and others) asks the daemon for something.
+ *
+ * A door fills a Call and gives it to daemon_call() from any thread. The daemon does what
+ * is asked and calls call->done exactly once, from one of its own threads; from then on
+ * the call belongs to the door again. Everything the call points to lives in its arena.
+ */
+#ifndef SERVE_DOOR_H
+#define SERVE_DOOR_H
+
+#include "base/mailbox.h"
+#include "core/event.h"
+#include "core/node.h"
+#include "store/store.h"
+
+typedef struct Daemon Daemon;
+typedef struct Call Call;
+
+typedef enum CallKind {
+    CALL_EVENT, /* event: ADD, ADD_LINES, ACT or DEFINE; answered when it is durable */
+    CALL_READ,  /* read(): on a reader thread with a read-only store, after the store has
+                   applied everything that was accepted before this call */
+    CALL_LOOK,  /* look(): on the loop thread, for facts that live in the node's memory */
+    CALL_WAIT,  /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT) */
+} CallKind;
+
+struct Call {
+    Mail mail;
+    CallKind kind;
+    Arena arena;
+    void (*done)(Call *call);
+    void *context; /* the door's own */
+
+    Event event;
+    void (*read)(Call *call, Store *store);
+    void (*look)(Call *call, Daemon *daemon);
+    int64_t timeout_ms;
+
+    /* The answer. */
+    Err err;
+    const char *problem; /* stable word such as "job_not_found", or NULL */
+    Error why;           /* a sentence; may be empty */
+    JobStates allowed;   /* with ERR_CONFLICT on an action */
+    Job job;             /* ADD of one job: as it was accepted (slices in the arena) */
+    bool has_job;
+    uint64_t
+        first; /* ADD, ADD_LINES: c of the first id; id_from_count(first + k, node) */
+    uint64_t count;
+    uint16_t node;
+    bool replayed;
+
+    /* The daemon's own, while it has the call. */
+    uint64_t needs;        /* READ: turn that must be applied first */
+    int64_t deadline_boot; /* WAIT */
+    void (*on_loop)(Call *call);
+};
+
+void daemon_call(Daemon *daemon, Call *call);
+
+/* For look(): facts of the daemon, only on the loop thread. */
+Node *daemon_node(Daemon *daemon);
+const struct Metrics *daemon_metrics(const Daemon *daemon);
+
+/* Facts that never change while the daemon runs; any thread. */
+typedef struct DaemonFacts {
+    const char *data_dir;
+    const char *sysid;
+    uint16_t node;
+    int64_t started_ms;
+    const char *listen; /* "127.0.0.1:7420" as really bound, or "" */
+    const char *store_url;
+    uint64_t payload_bytes_max;
+    uint64_t body_bytes_max;
+    uint64_t output_bytes_max;
+    uint32_t connections_max;
+} DaemonFacts;
+const DaemonFacts *daemon_facts(const Daemon *daemon);
+
+/* Whether the journal is replayed, every listener open and adding possible; else a word
+ * why not ("starting", "draining", "journal_full", "store_failing"). Any thread. */
+bool daemon_ready(const Daemon *daemon, const char **out_why);
+
+#endif
