@@ -50,8 +50,8 @@ typedef struct Effect {
     JobStates allowed;   /* with ERR_CONFLICT: states in which it would make sense */
     const Job *job;      /* the job as it is now, where the core has it whole */
     uint64_t first;      /* ADD: c of the first id */
-    uint64_t count;
-    bool replayed; /* ADD: answered from an idempotency key */
+    uint64_t count;      /* ADD: jobs added; CHANGED: jobs it speaks of */
+    bool replayed;       /* ADD: answered from an idempotency key */
     /* START */
     int64_t deadline_ms; /* wall; 0: none */
     uint32_t slot;       /* 1-based */

@@ -42,7 +42,8 @@ typedef struct QueryTerm {
     bool negated;
     JobStates states; /* QUERY_STATE */
     int64_t number;   /* priority, created (ms), run (ms), parent and id (as JobId) */
-    Slice *words;     /* text fields: alternatives; a trailing * matches any rest */
+    Slice *words;     /* alternatives, as written; in text a trailing * matches any rest,
+                         an id may be the beginning of one */
     size_t word_count;
 } QueryTerm;
 
@@ -70,7 +71,8 @@ typedef struct JobQuery {
 
 typedef struct QueryEnd {
     bool partial; /* the time bound cut the search short: go on at `cursor` */
-    JobId cursor; /* QUERY_NEWEST: `before` of the next page; 0: no more */
+    JobId cursor; /* QUERY_NEWEST: `before` of the next page, QUERY_DISPATCH: its `skip`;
+                     0: no more */
 } QueryEnd;
 
 /* Adds the terms of `text`; words live in the arena, relative times count from
@@ -81,7 +83,10 @@ MUST_CHECK Err query_parse(Slice text, Arena *arena, JobQuery *query, Error *why
 MUST_CHECK Err query_term(const char *field, Slice value, Arena *arena, JobQuery *query,
                           Error *why);
 
-/* The slow, obvious truth: whether job matches all terms. */
+/* The slow, obvious truth: whether job is of the tenant and matches all terms. */
 bool query_matches(const JobQuery *query, const Job *job);
+
+/* How error: and payload: look: word anywhere in text, letters of either case. */
+bool query_contains(Slice text, Slice word);
 
 #endif

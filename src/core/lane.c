@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane.c - see lane.h. */
+#include "core/lane.h"
+
+#include <assert.h>
+
+Head head_of(const Job *job, Names *names)
+{
+    return (Head){
+        .id = job->id,
+        .priority = job->priority,
+        .dt_ms = job->dt_ms,
+        .window_from_ms = job->window_from_ms,
+        .retry_delay_ms = job->retry_delay_ms,
+        .retry_window_ms = job->retry_window_ms,
+        .max_run_ms = job->max_run_ms,
+        .tenant = names_intern(names, job->tenant),
+        .queue = names_intern(names, job->queue),
+        .type = names_intern(names, job->type),
+        .attempt = job->attempt,
+        .retry_number = job->retry_number,
+        .max_retries = job->max_retries,
+        .flags = job->flags,
+    };
+}
+
+bool head_before(const Head *a, const Head *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->dt_ms != b->dt_ms)
+        return a->dt_ms < b->dt_ms;
+    return a->id < b->id;
+}
+
+size_t lane_count(const Lane *lane)
+{
+    return lane->window.count - lane->first;
+}
+
+const Head *lane_first(const Lane *lane)
+{
+    return lane_count(lane) ? &lane->window.items[lane->first] : NULL;
+}
+
+const Head *lane_last(const Lane *lane)
+{
+    return lane_count(lane) ? &lane->window.items[lane->window.count - 1] : NULL;
+}
+
+static void reset_if_empty(Lane *lane)
+{
+    if (lane_count(lane))
+        return;
+    lane->first = 0;
+    lane->window.count = 0;
+}
+
+Head lane_take(Lane *lane)
+{
+    assert(lane_count(lane));
+    Head head = lane->window.items[lane->first++];
+    reset_if_empty(lane);
+    return head;
+}
+
+/* Index of the first item that does not come before `head`. */
+static size_t place_for(const HeadList *list, size_t from, const Head *head)
+{
+    size_t low = from;
+    size_t high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (head_before(&list->items[middle], head))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert(HeadList *list, size_t from, const Head *head)
+{
+    size_t at = place_for(list, from, head);
+    if (at < list->count && list->items[at].id == head->id)
+        return;
+    Head *last = &MEM_PUSH(list->items, list->count, list->capacity);
+    (void)last;
+    memmove(&list->items[at + 1], &list->items[at],
+            (list->count - 1 - at) * sizeof *list->items);
+    list->items[at] = *head;
+}
+
+/* Taken heads leave room at the front; it is given back before the list would grow. */
+static void compact(Lane *lane)
+{
+    if (!lane->first || lane->window.count < lane->window.capacity)
+        return;
+    memmove(lane->window.items, &lane->window.items[lane->first],
+            lane_count(lane) * sizeof *lane->window.items);
+    lane->window.count -= lane->first;
+    lane->first = 0;
+}
+
+static void keep_within(Lane *lane, size_t limit)
+{
+    while (lane_count(lane) > limit) {
+        lane->window.count--;
+        lane->more = true;
+    }
+}
+
+static void put_aside(Lane *lane, const Head *head)
+{
+    if (lane->aside.count >= LANE_ASIDE_MAX) {
+        lane->overflow = true;
+        return;
+    }
+    insert(&lane->aside, 0, head);
+}
+
+void lane_put(Lane *lane, const Head *head, size_t limit)
+{
+    const Head *last = lane_last(lane);
+    bool inside = last && head_before(head, last);
+    if (!inside && lane->loading) {
+        put_aside(lane, head);
+        return;
+    }
+    if (!inside && lane->more)
+        return; /* the store has it, in its place behind the window */
+    compact(lane);
+    insert(&lane->window, lane->first, head);
+    keep_within(lane, limit);
+}
+
+void lane_put_run(Lane *lane, const Head *pattern, uint64_t first_c, uint64_t count,
+                  uint16_t node, size_t limit)
+{
+    for (uint64_t k = 0; k < count; k++) {
+        /* Later ones come behind earlier ones: once one was left to the store, all
+         * that follow are. */
+        if (lane->overflow || (lane->more && !lane->loading && k >= limit))
+            return;
+        Head head = *pattern;
+        head.id = id_from_count(first_c + k, node);
+        lane_put(lane, &head, limit);
+    }
+}
+
+static bool remove_from(HeadList *list, size_t from, JobId id)
+{
+    for (size_t i = from; i < list->count; i++) {
+        if (list->items[i].id != id)
+            continue;
+        memmove(&list->items[i], &list->items[i + 1],
+                (list->count - i - 1) * sizeof *list->items);
+        list->count--;
+        return true;
+    }
+    return false;
+}
+
+bool lane_remove(Lane *lane, JobId id)
+{
+    bool held = remove_from(&lane->window, lane->first, id);
+    reset_if_empty(lane);
+    return remove_from(&lane->aside, 0, id) || held;
+}
+
+void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t limit)
+{
+    lane->loading = false;
+    if (lane->overflow) {
+        /* Too much happened meanwhile to merge; the next load starts afresh. */
+        lane->overflow = false;
+        lane->aside.count = 0;
+        lane->more = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        compact(lane);
+        insert(&lane->window, lane->first, &heads[i]);
+    }
+    lane->more = more;
+    const Head *bound = count ? &heads[count - 1] : NULL;
+    for (size_t i = 0; i < lane->aside.count; i++) {
+        const Head *head = &lane->aside.items[i];
+        if (more && (!bound || head_before(bound, head)))
+            continue; /* behind what was loaded: the store has it there */
+        compact(lane);
+        insert(&lane->window, lane->first, head);
+    }
+    lane->aside.count = 0;
+    keep_within(lane, limit);
+}
+
+void lane_done(Lane *lane)
+{
+    mem_free(lane->window.items);
+    mem_free(lane->aside.items);
+    lane->window = lane->aside = (HeadList){ 0 };
+}
+
+void lane_check(const Lane *lane)
+{
+    assert(lane->first <= lane->window.count);
+    for (size_t i = lane->first; i + 1 < lane->window.count; i++)
+        assert(head_before(&lane->window.items[i], &lane->window.items[i + 1]));
+    if (!lane->loading)
+        assert(lane->aside.count == 0);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane.h - one queue of one tenant: a bounded, exact window on its ready jobs.
+ *
+ * The window holds the first ready jobs in order: priority (larger first), then dt, then
+ * id. `more` says that the store has others behind the window's last one. While a load
+ * is under way, jobs that become ready behind the window wait aside, because the answer
+ * may or may not hold them. So the window is exact at every moment on a store that this
+ * node owns, whatever its bound. */
+#ifndef CORE_LANE_H
+#define CORE_LANE_H
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "core/job.h"
+
+/* What the core remembers of a waiting job. */
+typedef struct Head {
+    JobId id;
+    int64_t priority;
+    int64_t dt_ms;
+    int64_t window_from_ms;
+    int64_t retry_delay_ms;
+    int64_t retry_window_ms;
+    int64_t max_run_ms;
+    uint32_t tenant; /* numbers of Names */
+    uint32_t queue;
+    uint32_t type;
+    uint32_t attempt;
+    uint32_t retry_number;
+    int32_t max_retries;
+    uint32_t flags;
+} Head;
+
+Head head_of(const Job *job, Names *names);
+bool head_before(const Head *a, const Head *b);
+
+typedef struct HeadList {
+    Head *items;
+    size_t count;
+    size_t capacity;
+} HeadList;
+
+typedef struct Lane {
+    HeapNode
+        offer; /* in the node's heap while it has something to offer; must be first */
+    uint32_t tenant;
+    uint32_t queue;
+    bool pull;
+    bool more;
+    bool loading;
+    bool overflow; /* more came aside than is kept: the load under way is void */
+    uint64_t tour; /* the scheduling tour in which it is next offered */
+    HeadList window;
+    size_t first; /* window.items[first] is the next job */
+    HeadList aside;
+} Lane;
+
+#define LANE_ASIDE_MAX 1024
+
+size_t lane_count(const Lane *lane);
+const Head *lane_first(const Lane *lane); /* NULL when the window is empty */
+const Head *lane_last(const Lane *lane);
+Head lane_take(Lane *lane); /* the first one leaves; there must be one */
+
+/* A job of this lane became ready. The window keeps at most `limit`. */
+void lane_put(Lane *lane, const Head *head, size_t limit);
+
+/* `count` jobs with ids first_c, first_c + 1, ... all like `pattern` became ready. */
+void lane_put_run(Lane *lane, const Head *pattern, uint64_t first_c, uint64_t count,
+                  uint16_t node, size_t limit);
+
+/* A ready job stopped being so. Whether the window or what is aside held it. */
+bool lane_remove(Lane *lane, JobId id);
+
+/* The answer to a load of jobs behind the window's last key (or from the start when it
+ * was empty), in order; `more`: the store has others behind them. */
+void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t limit);
+
+void lane_done(Lane *lane);
+
+/* Asserts that the window is sorted and within what it may hold. */
+void lane_check(const Lane *lane);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.c - see node.h. Here: birth, the step, and small tools of the other node_*.c. */
+#include "core/node_inside.h"
+
+#include <assert.h>
+
+NodeSettings node_settings_default(void)
+{
+    return (NodeSettings){
+        .slots = 4,
+        .enabled = true,
+        .grace_ms = 10 * MS_PER_S,
+        .lease_ms = 30 * MS_PER_S,
+        .retry_delay_ms = 5 * MS_PER_S,
+        .retry_delay_max_ms = 5 * MS_PER_MIN,
+        .retry_window_ms = 6 * MS_PER_HOUR,
+        .keep_done_ms = 14 * MS_PER_DAY,
+        .keep_other_ms = 30 * MS_PER_DAY,
+    };
+}
+
+/* Lanes are offered by tour; within one, the lane whose head has waited longest goes
+ * first (S3.54). */
+static bool lane_before(const HeapNode *a, const HeapNode *b)
+{
+    const Lane *left = (const Lane *)(const void *)a;
+    const Lane *right = (const Lane *)(const void *)b;
+    if (left->tour != right->tour)
+        return left->tour < right->tour;
+    const Head *first = lane_first(left);
+    const Head *second = lane_first(right);
+    if (first->dt_ms != second->dt_ms)
+        return first->dt_ms < second->dt_ms;
+    return first->id < second->id;
+}
+
+static bool timer_before(const HeapNode *a, const HeapNode *b)
+{
+    return ((const Running *)(const void *)a)->wake_boot <
+           ((const Running *)(const void *)b)->wake_boot;
+}
+
+Node *node_new(const NodeOptions *options)
+{
+    Node *node = MEM_NEW(Node);
+    node->options = *options;
+    node->options.sysid = slice_copy(&node->own, options->sysid);
+    node->settings = options->settings;
+    node->rng.state = options->seed;
+    node->ids.node = options->number;
+    node->turn = options->turn;
+    node->offers.before = lane_before;
+    node->timers.before = timer_before;
+    node->next_due_ms = INT64_MIN; /* unknown: ask the store first */
+    if (options->last_id)
+        id_seen(&node->ids, options->last_id);
+    return node;
+}
+
+static void free_lanes(Node *node)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
+        lane_done(entry.value);
+        mem_free(entry.value);
+    }
+    map_done(&node->lanes);
+    heap_done(&node->offers);
+}
+
+static void free_asked(Node *node)
+{
+    MapEntry entry;
+    node_pins_free(node);
+    for (size_t at = 0; map_next(&node->asked, &at, &entry);) {
+        Asked *asked = entry.value;
+        arena_done(&asked->arena);
+        mem_free(asked);
+    }
+    map_done(&node->asked);
+}
+
+void node_free(Node *node)
+{
+    if (!node)
+        return;
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->running, &at, &entry);)
+        node_running_free(node, entry.value);
+    map_done(&node->running);
+    heap_done(&node->timers);
+    free_lanes(node);
+    free_asked(node);
+    node_keys_applied(node, UINT64_MAX);
+    map_done(&node->touched);
+    map_done(&node->touched_before);
+    names_done(&node->names);
+    mem_free(node->slots);
+    arena_done(&node->own);
+    mem_free(node);
+}
+
+Slice node_keep(Node *node, Slice slice)
+{
+    return slice_copy(&node->out->batch.arena, slice);
+}
+
+Op *node_op(Node *node, OpKind kind, JobId id)
+{
+    Op *op = batch_op(&node->out->batch, kind, id);
+    op->at_ms = node->now.wall_ms;
+    return op;
+}
+
+Effect *node_reply(Node *node, Request request, Err err, const char *problem)
+{
+    Wait wait = err ? WAIT_NONE : WAIT_BATCH;
+    Effect *effect = outbox_effect(node->out, EFFECT_REPLY, wait);
+    effect->request = request;
+    effect->err = err;
+    effect->problem = problem;
+    return effect;
+}
+
+Effect *node_changed(Node *node, const Head *head, JobState was, JobState state)
+{
+    Effect *effect = outbox_effect(node->out, EFFECT_CHANGED, WAIT_BATCH);
+    effect->id = head->id;
+    effect->attempt = head->attempt;
+    effect->was = was;
+    effect->state = state;
+    effect->priority = head->priority;
+    effect->tenant = names_text(&node->names, head->tenant);
+    effect->queue = names_text(&node->names, head->queue);
+    effect->type = names_text(&node->names, head->type);
+    effect->count = 1;
+    return effect;
+}
+
+static void define(Node *node, const Event *event)
+{
+    Op *op = node_op(node, event->value.data ? OP_PUT : OP_DELETE, 0);
+    op->table = node_keep(node, event->table);
+    op->tenant = node_keep(node, event->tenant);
+    op->key = node_keep(node, event->key);
+    op->value = node_keep(node, event->value);
+    Effect *defined = outbox_effect(node->out, EFFECT_DEFINED, WAIT_BATCH);
+    defined->table = op->table;
+    defined->tenant = op->tenant;
+    defined->key = op->key;
+    node_reply(node, event->request, ERR_OK, NULL);
+}
+
+static void started(Node *node, const Event *event)
+{
+    Running *running = map_find(&node->running, event->id);
+    if (running && running->head.attempt == event->attempt)
+        running->adopted = true;
+}
+
+static void take(Node *node, const Event *event)
+{
+    switch (event->kind) {
+    case EVENT_ADD:
+        node_add(node, event);
+        return;
+    case EVENT_ADD_LINES:
+        node_add_lines(node, event);
+        return;
+    case EVENT_ACT:
+        node_act(node, event);
+        return;
+    case EVENT_LOADED:
+        node_loaded(node, event);
+        return;
+    case EVENT_APPLIED:
+        node_applied(node, event->number);
+        return;
+    case EVENT_COMMITTED:
+        return; /* only a shared store loses claims */
+    case EVENT_ADOPTED:
+    case EVENT_STARTED:
+        started(node, event);
+        return;
+    case EVENT_ENDED:
+        node_ended(node, event);
+        return;
+    case EVENT_PROGRESS:
+        node_progress(node, event);
+        return;
+    case EVENT_LAUNCHER_LOST:
+        node_launcher_lost(node);
+        return;
+    case EVENT_DEFINE:
+        define(node, event);
+        return;
+    case EVENT_DRAIN:
+        node->draining = true;
+        return;
+    case EVENT_RESUME:
+        node->draining = false;
+        node->touched_pass = true;
+        return;
+    case EVENT_ROOM:
+        node->no_room = !event->flag;
+        return;
+    }
+}
+
+void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *out)
+{
+    assert(node->recovered);
+    node->now = now;
+    node->out = out;
+    out->number = node->turn + 1;
+    out->adds.number = out->batch.number = out->number;
+    out->adds.node = out->batch.node = node->options.number;
+    node_lost_attempts(node);
+    for (size_t i = 0; i < count; i++)
+        take(node, &events[i]);
+    node_timers(node);
+    node_duties(node);
+    if (node->touched_pass || now.boot_ms >= node->tick_boot) {
+        node->touched_pass = false;
+        node->tick_boot = now.boot_ms + TICK_MS;
+        node_pass(node);
+    }
+    if (out->adds.count || out->batch.count)
+        node->turn = out->number;
+    node->out = NULL;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t node_next_wake(const Node *node)
+{
+    int64_t wake = node->touched_pass ? 0 : node->tick_boot;
+    const HeapNode *timer = heap_first(&node->timers);
+    if (timer)
+        wake = earlier(wake, ((const Running *)(const void *)timer)->wake_boot);
+    if (node->next_due_ms != TIME_NEVER && !node->due_loading) {
+        /* Wall time may be set while we sleep: the tick bounds the surprise. */
+        int64_t wait_ms =
+            node->next_due_ms == INT64_MIN ? 0 : node->next_due_ms - node->now.wall_ms;
+        wake = earlier(wake, node->now.boot_ms + (wait_ms > 0 ? wait_ms : 0));
+    }
+    return wake;
+}
+
+void node_load_running(Node *node, const Job *job)
+{
+    Head head = head_of(job, &node->names);
+    Running *running = node_hold(node, &head);
+    running->started_ms = job->started_ms;
+    running->ready_ms = job->started_ms;
+    running->paused_boot = job->state == JOB_PAUSED ? 1 : 0;
+    running->cancelling = (job->flags & JOB_CANCELLING) != 0;
+}
+
+void node_load_lane(Node *node, const Job *first)
+{
+    Head head = head_of(first, &node->names);
+    Lane *lane = node_lane(node, &head);
+    lane->more = true;
+}
+
+void node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
+{
+    Running *running = map_find(&node->running, id);
+    if (!running || running->head.attempt != attempt)
+        return;
+    running->adopted = true;
+    if (running->paused_boot)
+        running->paused_boot = now.boot_ms;
+    if (running->head.max_run_ms)
+        running->deadline_boot =
+            now.boot_ms + running->started_ms + running->head.max_run_ms - now.wall_ms;
+    node_timer_set(node, running);
+}
+
+void node_recovered(Node *node)
+{
+    node->recovered = true;
+    node->touched_pass = true;
+}
+
+void node_settings_set(Node *node, const NodeSettings *settings)
+{
+    node->settings = *settings;
+    node->touched_pass = true;
+}
+
+const NodeSettings *node_settings(const Node *node)
+{
+    return &node->settings;
+}
+
+NodeFacts node_facts(const Node *node)
+{
+    return (NodeFacts){
+        .slots = node->settings.slots,
+        .slots_used = node->slots_used,
+        .lanes = (uint32_t)node->lanes.count,
+        .lanes_ready = (uint32_t)node->offers.count,
+        .passes = node->passes,
+        .started = node->started,
+        .late = node->late,
+        .draining = node->draining,
+    };
+}
+
+void node_running(const Node *node, RunningSink *sink, void *context)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->running, &at, &entry);) {
+        const Running *running = entry.value;
+        RunningJob job = {
+            .id = running->head.id,
+            .attempt = running->head.attempt,
+            .started_ms = running->started_ms,
+            .paused = running->paused_boot != 0,
+            .stopping = running->stop != STOP_NOT,
+            .slot = running->slot,
+            .tenant = names_text(&node->names, running->head.tenant),
+            .queue = names_text(&node->names, running->head.queue),
+            .type = names_text(&node->names, running->head.type),
+        };
+        sink(context, &job);
+    }
+}
+
+void node_check(const Node *node)
+{
+    uint32_t taken = 0;
+    for (size_t i = 0; i < node->slot_capacity; i++)
+        taken += node->slots[i];
+    assert(taken == node->slots_used);
+    assert(node->slots_used == node->running.count);
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
+        const Lane *lane = entry.value;
+        lane_check(lane);
+        assert((lane->offer.place != 0) == (lane_count(lane) > 0 && !lane->pull));
+        for (size_t i = lane->first; i < lane->window.count; i++)
+            assert(!map_find(&node->running, lane->window.items[i].id));
+    }
+}

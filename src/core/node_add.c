@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_add.c - accepting jobs: ids, the state they begin in, idempotency keys.
+ *
+ * A job from a door is an operation of outbox->adds: it is journalled by itself, before
+ * the rest of the turn. With an idempotency key both go into outbox->batch instead, so
+ * that key and jobs are kept or lost together. */
+#include "core/node_inside.h"
+
+#include "base/pack.h"
+
+enum { KEY_HASH = 1, KEY_FIRST = 2, KEY_COUNT = 3 };
+
+/* A door's job has been checked; here it gets what only the node knows. */
+static void begin_life(Node *node, Job *job)
+{
+    job->created_ms = node->now.wall_ms;
+    if (job->run_at_ms < job->created_ms)
+        job->run_at_ms = job->created_ms;
+    job->dt_ms = job->run_at_ms;
+    job->window_from_ms = job->run_at_ms;
+    job->lock = (Slice){ NULL, 0 };
+    if (job->state == JOB_HELD)
+        return;
+    job->state = job_waiting_state(job, node->now.wall_ms);
+    if (job->command.bytes)
+        return;
+    job->state = JOB_BLOCKED;
+    job->reason = SLICE_LITERAL(REASON_NO_HANDLER);
+}
+
+/* Where a new job waits in memory, if anywhere. */
+static void place(Node *node, const Job *job, const Head *head)
+{
+    if (job->state == JOB_READY)
+        node_ready(node, head);
+    if (job->state == JOB_DEFERRED)
+        node_wait_until(node, job->dt_ms);
+}
+
+static bool refused(Node *node, const Event *event)
+{
+    if (node->draining) {
+        node_reply(node, event->request, ERR_UNAVAILABLE, "draining");
+        return true;
+    }
+    if (node->no_room) {
+        node_reply(node, event->request, ERR_FULL, "journal_full");
+        return true;
+    }
+    return false;
+}
+
+static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batch)
+{
+    for (size_t k = 0; k < event->count; k++) {
+        Job *job = ARENA_NEW(&batch->arena, Job);
+        *job = event->jobs[k];
+        job->id = id_from_count(first + k, node->options.number);
+        begin_life(node, job);
+        *job = job_copy(&batch->arena, job);
+        batch_op(batch, OP_ADD, job->id)->job = job;
+        Head head = head_of(job, &node->names);
+        place(node, job, &head);
+        node_changed(node, &head, job->state, job->state);
+    }
+}
+
+static void reply_added(Node *node, const Event *event, uint64_t first, Wait wait)
+{
+    Batch *batch = event->key.bytes ? &node->out->batch : &node->out->adds;
+    Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
+    reply->wait = wait;
+    reply->first = first;
+    reply->count = event->count;
+    for (size_t i = batch->count; i-- > 0 && event->count == 1;) {
+        if (batch->ops[i].kind != OP_ADD)
+            continue;
+        reply->job = batch->ops[i].job;
+        return;
+    }
+}
+
+static KeyUse *find_key(Node *node, Slice tenant, Slice key)
+{
+    uint64_t hash = hash_bytes(key.data, key.bytes);
+    for (KeyUse *use = node->keys; use; use = use->next)
+        if (use->hash == hash && slice_equal(use->key, key) &&
+            slice_equal(use->tenant, tenant))
+            return use;
+    return NULL;
+}
+
+static KeyUse *remember_key(Node *node, Slice tenant, Slice key)
+{
+    KeyUse *use = MEM_NEW(KeyUse);
+    use->hash = hash_bytes(key.data, key.bytes);
+    use->tenant = slice_copy(&use->arena, tenant);
+    use->key = slice_copy(&use->arena, key);
+    use->number = UINT64_MAX;
+    use->next = node->keys;
+    node->keys = use;
+    return use;
+}
+
+void node_keys_applied(Node *node, uint64_t number)
+{
+    for (KeyUse **at = &node->keys; *at;) {
+        KeyUse *use = *at;
+        if (use->number > number) {
+            at = &use->next;
+            continue;
+        }
+        *at = use->next;
+        arena_done(&use->arena);
+        mem_free(use);
+    }
+}
+
+static void forget_key(Node *node, KeyUse *use)
+{
+    use->number = 0;
+    node_keys_applied(node, 0);
+}
+
+/* The same key again: the first answer if the body is the same, else a refusal. */
+static void answer_repeat(Node *node, const Event *event, Slice value)
+{
+    PackField field;
+    uint64_t first = 0;
+    uint64_t count = 0;
+    Slice hash = { NULL, 0 };
+    while (pack_next(&value, &field)) {
+        if (field.tag == KEY_HASH)
+            hash = field.bytes;
+        if (field.tag == KEY_FIRST)
+            first = (uint64_t)field.number;
+        if (field.tag == KEY_COUNT)
+            count = (uint64_t)field.number;
+    }
+    if (!slice_equal(hash, event->key_hash)) {
+        node_reply(node, event->request, ERR_INVALID, "idempotency_mismatch");
+        return;
+    }
+    Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
+    reply->first = first;
+    reply->count = count;
+    reply->replayed = true;
+}
+
+static void add_with_key(Node *node, const Event *event, KeyUse *use)
+{
+    uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
+    add_jobs(node, event, first, &node->out->batch);
+    Buf value = { 0 };
+    pack_bytes(&value, KEY_HASH, event->key_hash);
+    pack_int(&value, KEY_FIRST, (int64_t)first);
+    pack_int(&value, KEY_COUNT, (int64_t)event->count);
+    Op *op = node_op(node, OP_KEY, 0);
+    op->tenant = node_keep(node, event->tenant);
+    op->key = node_keep(node, event->key);
+    op->value = node_keep(node, buf_slice(&value));
+    op->dt_ms = node->now.wall_ms + KEY_KEPT_MS;
+    use->value = slice_copy(&use->arena, buf_slice(&value));
+    use->number = node->out->number;
+    buf_done(&value);
+    reply_added(node, event, first, WAIT_BATCH);
+}
+
+static Event keep_add(Arena *arena, const Event *event)
+{
+    Event kept = *event;
+    kept.tenant = slice_copy(arena, event->tenant);
+    kept.key = slice_copy(arena, event->key);
+    kept.key_hash = slice_copy(arena, event->key_hash);
+    kept.jobs = arena_take(arena, event->count * sizeof(Job));
+    for (size_t i = 0; i < event->count; i++)
+        kept.jobs[i] = job_copy(arena, &event->jobs[i]);
+    return kept;
+}
+
+static void add_keyed(Node *node, const Event *event)
+{
+    KeyUse *use = find_key(node, event->tenant, event->key);
+    if (use && use->number == UINT64_MAX) {
+        node_reply(node, event->request, ERR_CONFLICT, "idempotency_in_progress");
+        return;
+    }
+    if (use) {
+        answer_repeat(node, event, use->value);
+        return;
+    }
+    remember_key(node, event->tenant, event->key);
+    Asked *asked;
+    Effect *effect = node_ask(node, WANT_KEY, &asked);
+    asked->event = keep_add(&asked->arena, event);
+    effect->tenant = node_keep(node, event->tenant);
+    effect->key = node_keep(node, event->key);
+}
+
+void node_add_after_key(Node *node, const Event *add, const Event *answer)
+{
+    KeyUse *use = find_key(node, add->tenant, add->key);
+    if (!use)
+        return;
+    if (answer->err) {
+        node_reply(node, add->request, ERR_UNAVAILABLE, "store_unavailable");
+        forget_key(node, use);
+    } else if (answer->value.bytes) {
+        answer_repeat(node, add, answer->value);
+        forget_key(node, use);
+    } else if (refused(node, add)) {
+        forget_key(node, use);
+    } else {
+        add_with_key(node, add, use);
+    }
+}
+
+void node_add(Node *node, const Event *event)
+{
+    if (refused(node, event))
+        return;
+    if (event->key.bytes) {
+        add_keyed(node, event);
+        return;
+    }
+    uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
+    add_jobs(node, event, first, &node->out->adds);
+    reply_added(node, event, first, WAIT_JOURNAL);
+}
+
+void node_add_lines(Node *node, const Event *event)
+{
+    if (refused(node, event))
+        return;
+    Batch *adds = &node->out->adds;
+    uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
+    Job *pattern = ARENA_NEW(&adds->arena, Job);
+    *pattern = job_copy(&adds->arena, &event->jobs[0]);
+    pattern->id = id_from_count(first, node->options.number);
+    begin_life(node, pattern);
+    Op *op = batch_op(adds, OP_ADD_LINES, pattern->id);
+    op->job = pattern;
+    op->first = first;
+    op->count = event->count;
+    op->body = event->body;
+
+    Head head = head_of(pattern, &node->names);
+    if (pattern->state == JOB_READY) {
+        Lane *lane = node_lane(node, &head);
+        heap_remove(&node->offers, &lane->offer);
+        lane_put_run(lane, &head, first, event->count, node->options.number,
+                     node_window_limit(node));
+        node_lane_changed(node, lane);
+        node->touched_pass = true;
+    }
+    if (pattern->state == JOB_DEFERRED)
+        node_wait_until(node, pattern->dt_ms);
+    node_changed(node, &head, pattern->state, pattern->state)->count = event->count;
+    Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
+    reply->wait = WAIT_JOURNAL;
+    reply->first = first;
+    reply->count = event->count;
+}
+
+JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
+{
+    Batch *batch = &node->out->batch;
+    Job *job = ARENA_NEW(&batch->arena, Job);
+    *job = job_default();
+    job->tenant = parent_like->tenant;
+    job->queue = SLICE_LITERAL("default");
+    job->parent = parent_like->id;
+    job->type = child->type;
+    job->payload = child->payload;
+    uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
+    job->id = id_from_count(c, node->options.number);
+    begin_life(node, job);
+    *job = job_copy(&batch->arena, job);
+    batch_op(batch, OP_ADD, job->id)->job = job;
+    Head head = head_of(job, &node->names);
+    place(node, job, &head);
+    node_changed(node, &head, job->state, job->state);
+    return job->id;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_inside.h - the node's own memory, shared by the node_*.c files only. */
+#ifndef CORE_NODE_INSIDE_H
+#define CORE_NODE_INSIDE_H
+
+#include "base/rng.h"
+#include "core/lane.h"
+#include "core/node.h"
+#include "core/outcome.h"
+
+#define TICK_MS           1000 /* a pass at least this often (S3.50) */
+#define DUE_LOAD_MAX      500  /* promotions per step: a batch stays small */
+#define OLD_LOAD_MAX      500  /* removals per step, likewise */
+#define PURGE_EVERY_MS    (60 * MS_PER_S)
+#define PROGRESS_EVERY_MS MS_PER_S /* of one job; the last one always arrives */
+#define KEY_KEPT_MS       MS_PER_DAY
+#define UNCHARGED_MAX     5 /* losses of one job that are not held against it */
+#define NODE_FAULT_WAIT_MS                                                               \
+    MS_PER_S /* before trying again what the node could not start */
+#define WINDOW_JOBS_MAX   256
+#define WINDOW_JOBS_MIN   16
+#define WINDOW_JOBS_TOTAL 65536 /* heads over all lanes, roughly */
+#define REASON_NO_HANDLER "no_handler"
+#define SIGNAL_TERM       15
+#define SIGNAL_KILL       9
+#define SIGNAL_STOP       19
+#define SIGNAL_CONT       18
+
+typedef enum StopStage { STOP_NOT, STOP_TERM, STOP_KILL } StopStage;
+
+/* One attempt that this node holds. */
+typedef struct Running {
+    HeapNode timer; /* must be first: its place in the node's timers */
+    int64_t wake_boot;
+    Head head; /* attempt is the running one's number */
+    uint32_t slot;
+    int64_t started_ms;
+    int64_t ready_ms;      /* since when it could have run */
+    int64_t deadline_boot; /* of max-run-time; TIME_NEVER: none */
+    int64_t paused_boot;   /* since when; 0: not paused */
+    StopStage stop;
+    bool stop_at_once; /* KILL without TERM */
+    bool timed_out;
+    bool cancelling;
+    bool halting;
+    bool removing;
+    bool adopted;
+    Request remove_request;
+    int32_t progress; /* told and not yet passed on; -1: none */
+    int64_t progress_boot;
+    Buf message;
+    Buf reason;
+} Running;
+
+/* A question to the store, and what to do with the answer. */
+typedef struct Asked {
+    LoadWhat what;
+    Lane *lane;
+    Arena arena;
+    Event event; /* the ACT or ADD that waits for the answer; slices in the arena */
+    struct Asked *behind; /* next action on the same job */
+} Asked;
+
+/* An idempotency key that was decided and may not be in the store yet. */
+typedef struct KeyUse {
+    struct KeyUse *next;
+    uint64_t number; /* of the turn that wrote it; UINT64_MAX: still being decided */
+    uint64_t hash;
+    Arena arena;
+    Slice tenant;
+    Slice key;
+    Slice value;
+} KeyUse;
+
+struct Node {
+    NodeOptions options;
+    NodeSettings settings;
+    Arena own; /* sysid */
+    Rng rng;
+    IdGen ids;
+    Names names;
+    Map lanes;
+    Heap offers; /* lanes with something to offer, by tour and waiting time */
+    Map running; /* by job id */
+    Heap timers; /* of running attempts */
+    bool *slots; /* taken or not, by number - 1 */
+    size_t slot_capacity;
+    uint32_t slots_used;
+    uint64_t tour;
+    uint64_t turn;
+    uint64_t token;
+    Map asked;   /* by token */
+    Map pins;    /* job id -> Asked of the action under way; others wait behind it */
+    Map touched; /* job id -> number of the turn that changed it while it waited */
+    uint64_t touched_up_to;
+    Map touched_before; /* the generation before: goes when the store has applied it */
+    uint64_t touched_before_up_to;
+    int64_t reload_boot; /* lanes whose load failed are asked again then */
+    KeyUse *keys;
+    int64_t next_due_ms; /* earliest dt of deferred and retrying jobs */
+    bool due_loading;
+    int64_t tick_boot;
+    int64_t beat_boot;
+    int64_t purge_boot;
+    bool recovered;
+    bool draining;
+    bool no_room;
+    bool touched_pass; /* 000's touched flag: something happened since the last pass */
+    uint64_t passes;
+    uint64_t started;
+    uint64_t late;
+
+    /* Of the current step. */
+    Now now;
+    Outbox *out;
+};
+
+/* node_add.c */
+void node_add(Node *node, const Event *event);
+void node_add_lines(Node *node, const Event *event);
+void node_add_after_key(Node *node, const Event *add, const Event *answer);
+JobId node_add_child(Node *node, const Job *parent_like, const Job *child);
+void node_keys_applied(Node *node, uint64_t number);
+
+/* node_act.c */
+void node_act(Node *node, const Event *event);
+void node_act_loaded(Node *node, Asked *asked, const Event *answer);
+void node_pins_free(Node *node);
+
+/* node_run.c */
+void node_pass(Node *node);
+void node_ended(Node *node, const Event *event);
+void node_progress(Node *node, const Event *event);
+void node_launcher_lost(Node *node);
+void node_timers(Node *node);
+void node_lost_attempts(Node *node);
+Running *node_hold(Node *node, const Head *head);
+void node_stop(Node *node, Running *running, bool at_once);
+void node_timer_set(Node *node, Running *running);
+void node_running_free(Node *node, Running *running);
+
+/* node_load.c */
+Lane *node_lane(Node *node, const Head *head);   /* made if it is not there */
+void node_ready(Node *node, const Head *head);   /* a job became ready */
+void node_unready(Node *node, const Head *head); /* a ready job stopped being so */
+void node_lane_changed(Node *node, Lane *lane);
+void node_wait_until(Node *node, int64_t dt_ms); /* a job is due then */
+Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked);
+void node_loaded(Node *node, const Event *event);
+void node_duties(Node *node);
+void node_reload_lanes(Node *node);
+void node_applied(Node *node, uint64_t number);
+void node_touch(Node *node, JobId id);
+size_t node_window_limit(const Node *node);
+
+/* node.c */
+Op *node_op(Node *node, OpKind kind, JobId id);
+Effect *node_changed(Node *node, const Head *head, JobState was, JobState state);
+Effect *node_reply(Node *node, Request request, Err err, const char *problem);
+Slice node_keep(Node *node, Slice slice); /* copied into the outbox */
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_load.c - lanes, and everything the node asks of its store.
+ *
+ * One question of a kind is under way at a time. An answer tells how far the store had
+ * come (`number`); a job that was changed by a later turn is passed over in it, because
+ * the answer is older than our own knowledge (`touched`). */
+#include "core/node_inside.h"
+
+#include <assert.h>
+
+static uint64_t lane_key(const Head *head)
+{
+    bool pull = (head->flags & JOB_PULL) != 0;
+    return (uint64_t)head->tenant << 33 | (uint64_t)head->queue << 1 | pull;
+}
+
+size_t node_window_limit(const Node *node)
+{
+    if (node->settings.window_jobs)
+        return node->settings.window_jobs;
+    size_t lanes = node->lanes.count ? node->lanes.count : 1;
+    size_t limit = WINDOW_JOBS_TOTAL / lanes;
+    if (limit > WINDOW_JOBS_MAX)
+        return WINDOW_JOBS_MAX;
+    return limit < WINDOW_JOBS_MIN ? WINDOW_JOBS_MIN : limit;
+}
+
+Lane *node_lane(Node *node, const Head *head)
+{
+    Lane *lane = map_find(&node->lanes, lane_key(head));
+    if (lane)
+        return lane;
+    lane = MEM_NEW(Lane);
+    lane->tenant = head->tenant;
+    lane->queue = head->queue;
+    lane->pull = (head->flags & JOB_PULL) != 0;
+    lane->tour = node->tour;
+    map_put(&node->lanes, lane_key(head), lane);
+    return lane;
+}
+
+static void ask_window(Node *node, Lane *lane)
+{
+    Asked *asked;
+    Effect *effect = node_ask(node, WANT_WINDOW, &asked);
+    asked->lane = lane;
+    lane->loading = true;
+    effect->tenant = names_text(&node->names, lane->tenant);
+    effect->queue = names_text(&node->names, lane->queue);
+    effect->pull = lane->pull;
+    effect->limit = (uint32_t)node_window_limit(node);
+    const Head *last = lane_last(lane);
+    if (!last)
+        return;
+    effect->behind = true;
+    effect->priority = last->priority;
+    effect->dt_ms = last->dt_ms;
+    effect->behind_id = last->id;
+}
+
+static void drop_lane(Node *node, Lane *lane)
+{
+    Head head = { .tenant = lane->tenant,
+                  .queue = lane->queue,
+                  .flags = lane->pull ? JOB_PULL : 0 };
+    map_remove(&node->lanes, lane_key(&head));
+    heap_remove(&node->offers, &lane->offer);
+    lane_done(lane);
+    mem_free(lane);
+}
+
+/* Keeps the heap true to the lane, asks for more heads in time, and forgets a lane that
+ * has nothing left. */
+void node_lane_changed(Node *node, Lane *lane)
+{
+    size_t count = lane_count(lane);
+    if (lane->more && !lane->loading && node->out && count <= node_window_limit(node) / 4)
+        ask_window(node, lane);
+    if (!count && !lane->more && !lane->loading) {
+        drop_lane(node, lane);
+        return;
+    }
+    if (!count || lane->pull) {
+        heap_remove(&node->offers, &lane->offer);
+        return;
+    }
+    if (lane->offer.place) {
+        heap_fix(&node->offers, &lane->offer);
+        return;
+    }
+    if (lane->tour < node->tour)
+        lane->tour = node->tour; /* who was away gets no turns for the time before */
+    heap_push(&node->offers, &lane->offer);
+}
+
+void node_ready(Node *node, const Head *head)
+{
+    Lane *lane = node_lane(node, head);
+    /* The heap compares by the first head, which may change: out while it does. */
+    heap_remove(&node->offers, &lane->offer);
+    lane_put(lane, head, node_window_limit(node));
+    node_lane_changed(node, lane);
+    node->touched_pass = true;
+}
+
+void node_unready(Node *node, const Head *head)
+{
+    Lane *lane = map_find(&node->lanes, lane_key(head));
+    if (!lane)
+        return;
+    heap_remove(&node->offers, &lane->offer);
+    lane_remove(lane, head->id);
+    node_lane_changed(node, lane);
+}
+
+void node_wait_until(Node *node, int64_t dt_ms)
+{
+    if (dt_ms < node->next_due_ms)
+        node->next_due_ms = dt_ms;
+}
+
+void node_touch(Node *node, JobId id)
+{
+    map_put(&node->touched, id, (void *)(uintptr_t)node->out->number);
+    node->touched_up_to = node->out->number;
+}
+
+static bool touched_since(const Node *node, JobId id, uint64_t number)
+{
+    return (uint64_t)(uintptr_t)map_find(&node->touched, id) > number ||
+           (uint64_t)(uintptr_t)map_find(&node->touched_before, id) > number;
+}
+
+/* Two generations, so that what is remembered is bounded by what is under way however
+ * busy the node is. */
+void node_applied(Node *node, uint64_t number)
+{
+    node_keys_applied(node, number);
+    if (number < node->touched_before_up_to)
+        return;
+    map_done(&node->touched_before);
+    node->touched_before = node->touched;
+    node->touched_before_up_to = node->touched_up_to;
+    node->touched = (Map){ 0 };
+}
+
+/* Lanes that want heads and have no question under way: at the start, and after the
+ * store could not answer. */
+void node_reload_lanes(Node *node)
+{
+    node->reload_boot = TIME_NEVER;
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
+        Lane *lane = entry.value;
+        if (lane->more && !lane->loading)
+            node_lane_changed(node, lane);
+    }
+}
+
+Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked)
+{
+    Asked *asked = MEM_NEW(Asked);
+    asked->what = what;
+    map_put(&node->asked, ++node->token, asked);
+    Effect *effect = outbox_effect(node->out, EFFECT_LOAD, WAIT_NONE);
+    effect->what = what;
+    effect->token = node->token;
+    *out_asked = asked;
+    return effect;
+}
+
+static void window_loaded(Node *node, Lane *lane, const Event *event)
+{
+    heap_remove(&node->offers, &lane->offer);
+    if (event->err) {
+        lane->loading = false;
+        lane->overflow = false;
+        lane->aside.count = 0;
+        lane->more = true;
+        node->reload_boot = node->now.boot_ms + TICK_MS;
+        if (lane_count(lane) && !lane->pull)
+            heap_push(&node->offers, &lane->offer);
+        return;
+    }
+    HeadList heads = { 0 };
+    for (size_t i = 0; i < event->loaded_count; i++) {
+        const Job *job = &event->loaded[i];
+        if (touched_since(node, job->id, event->number) ||
+            map_find(&node->running, job->id))
+            continue;
+        Head head = head_of(job, &node->names);
+        MEM_PUSH(heads.items, heads.count, heads.capacity) = head;
+    }
+    lane_loaded(lane, heads.items, heads.count, event->more, node_window_limit(node));
+    mem_free(heads.items);
+    node_lane_changed(node, lane);
+    node->touched_pass = true;
+}
+
+static void promote(Node *node, const Job *job)
+{
+    Head head = head_of(job, &node->names);
+    Op *op = node_op(node, OP_MOVE, job->id);
+    op->from = STATE_BIT(job->state);
+    op->to = JOB_READY;
+    op->dt_ms = job->dt_ms;
+    node_touch(node, job->id);
+    node_ready(node, &head);
+    node_changed(node, &head, job->state, JOB_READY);
+}
+
+static void due_loaded(Node *node, const Event *event)
+{
+    node->due_loading = false;
+    if (event->err) {
+        node_wait_until(node, node->now.wall_ms + TICK_MS);
+        return;
+    }
+    for (size_t i = 0; i < event->loaded_count; i++) {
+        const Job *job = &event->loaded[i];
+        if (touched_since(node, job->id, event->number) || map_find(&node->pins, job->id))
+            continue;
+        promote(node, job);
+    }
+    node_wait_until(node, event->more ? node->now.wall_ms : event->next_due_ms);
+}
+
+static void old_loaded(Node *node, const Event *event)
+{
+    if (event->err)
+        return;
+    for (size_t i = 0; i < event->loaded_count; i++) {
+        const Job *job = &event->loaded[i];
+        if (touched_since(node, job->id, event->number) || map_find(&node->pins, job->id))
+            continue;
+        Op *op = node_op(node, OP_REMOVE, job->id);
+        op->from = STATES_FINAL;
+        node_touch(node, job->id);
+        outbox_effect(node->out, EFFECT_ERASE, WAIT_BATCH)->id = job->id;
+    }
+    if (event->more)
+        node->purge_boot = node->now.boot_ms + TICK_MS;
+}
+
+void node_loaded(Node *node, const Event *event)
+{
+    Asked *asked = map_remove(&node->asked, event->token);
+    if (!asked)
+        return;
+    switch (asked->what) {
+    case WANT_WINDOW:
+        window_loaded(node, asked->lane, event);
+        break;
+    case WANT_DUE:
+        due_loaded(node, event);
+        break;
+    case WANT_JOB:
+        node_act_loaded(node, asked, event);
+        break;
+    case WANT_KEY:
+        node_add_after_key(node, &asked->event, event);
+        break;
+    case WANT_OLD_DONE:
+    case WANT_OLD_OTHER:
+        old_loaded(node, event);
+        break;
+    }
+    arena_done(&asked->arena);
+    mem_free(asked);
+}
+
+static void ask_due(Node *node)
+{
+    Asked *asked;
+    Effect *effect = node_ask(node, WANT_DUE, &asked);
+    effect->dt_ms = node->now.wall_ms;
+    effect->limit = DUE_LOAD_MAX;
+    node->due_loading = true;
+    node->next_due_ms = TIME_NEVER; /* what arrives meanwhile lowers it again */
+}
+
+static void ask_old(Node *node, LoadWhat what, int64_t keep_ms)
+{
+    Asked *asked;
+    Effect *effect = node_ask(node, what, &asked);
+    effect->dt_ms = node->now.wall_ms - keep_ms;
+    effect->limit = OLD_LOAD_MAX;
+}
+
+static void beat(Node *node)
+{
+    node->beat_boot = node->now.boot_ms + node->settings.lease_ms / 6;
+    if (!node->running.count)
+        return;
+    Op *op = node_op(node, OP_BEAT, 0);
+    op->lock = node->options.sysid;
+    op->dt_ms = node->now.wall_ms + node->settings.lease_ms;
+}
+
+/* What the node does by the clock alone: promotion, heartbeat, purge. */
+void node_duties(Node *node)
+{
+    if (!node->due_loading && node->next_due_ms <= node->now.wall_ms)
+        ask_due(node);
+    if (node->now.boot_ms >= node->reload_boot)
+        node_reload_lanes(node);
+    if (node->now.boot_ms >= node->beat_boot)
+        beat(node);
+    if (node->now.boot_ms >= node->purge_boot) {
+        node->purge_boot = node->now.boot_ms + PURGE_EVERY_MS;
+        ask_old(node, WANT_OLD_DONE, node->settings.keep_done_ms);
+        ask_old(node, WANT_OLD_OTHER, node->settings.keep_other_ms);
+    }
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_run.c - attempts: picked, held, stopped, ended.
+ *
+ * A pass offers lanes in tours (lane_before in node.c): it costs what it starts, not what
+ * waits. An attempt is charged to its job unless it was lost through no fault of the
+ * job's; after UNCHARGED_MAX such losses it is charged all the same, so that a job that
+ * kills its surroundings comes to an end. */
+#include "core/node_inside.h"
+
+#include <assert.h>
+
+static uint32_t take_slot(Node *node)
+{
+    size_t at = 0;
+    while (at < node->slot_capacity && node->slots[at])
+        at++;
+    if (at == node->slot_capacity) {
+        size_t capacity = node->slot_capacity ? node->slot_capacity * 2 : 8;
+        node->slots = mem_grow(node->slots, capacity * sizeof *node->slots);
+        for (size_t i = node->slot_capacity; i < capacity; i++)
+            node->slots[i] = false;
+        node->slot_capacity = capacity;
+    }
+    node->slots[at] = true;
+    node->slots_used++;
+    return (uint32_t)at + 1;
+}
+
+Running *node_hold(Node *node, const Head *head)
+{
+    Running *running = MEM_NEW(Running);
+    running->head = *head;
+    running->slot = take_slot(node);
+    running->deadline_boot = TIME_NEVER;
+    running->progress = -1;
+    map_put(&node->running, head->id, running);
+    return running;
+}
+
+void node_running_free(Node *node, Running *running)
+{
+    heap_remove(&node->timers, &running->timer);
+    buf_done(&running->message);
+    buf_done(&running->reason);
+    mem_free(running);
+}
+
+static void let_go(Node *node, Running *running)
+{
+    node->slots[running->slot - 1] = false;
+    node->slots_used--;
+    map_remove(&node->running, running->head.id);
+    node_running_free(node, running);
+    node->touched_pass = true;
+}
+
+/* When the attempt next needs a look: its time limit, or the next stage of its end. */
+void node_timer_set(Node *node, Running *running)
+{
+    heap_remove(&node->timers, &running->timer);
+    if (running->stop == STOP_NOT && !running->paused_boot)
+        running->wake_boot = running->deadline_boot;
+    if (running->stop == STOP_NOT && running->paused_boot)
+        running->wake_boot = TIME_NEVER;
+    if (running->stop == STOP_KILL)
+        running->wake_boot = TIME_NEVER;
+    if (running->cancelling && running->stop == STOP_NOT)
+        running->wake_boot = 0; /* taken over while it was being ended: go on */
+    if (running->wake_boot != TIME_NEVER)
+        heap_push(&node->timers, &running->timer);
+}
+
+static void send(Node *node, const Running *running, int32_t signal)
+{
+    Effect *effect = outbox_effect(node->out, EFFECT_SIGNAL, WAIT_BATCH);
+    effect->id = running->head.id;
+    effect->attempt = running->head.attempt;
+    effect->signal = signal;
+}
+
+void node_stop(Node *node, Running *running, bool at_once)
+{
+    if (running->stop == STOP_KILL || (running->stop == STOP_TERM && !at_once))
+        return;
+    running->stop = at_once ? STOP_KILL : STOP_TERM;
+    send(node, running, at_once ? SIGNAL_KILL : SIGNAL_TERM);
+    if (running->paused_boot)
+        send(node, running, SIGNAL_CONT); /* a stopped process does not see TERM */
+    running->wake_boot = node->now.boot_ms + node->settings.grace_ms;
+    node_timer_set(node, running);
+}
+
+void node_timers(Node *node)
+{
+    for (;;) {
+        HeapNode *first = heap_first(&node->timers);
+        Running *running = (Running *)(void *)first;
+        if (!first || running->wake_boot > node->now.boot_ms)
+            return;
+        if (running->stop == STOP_TERM) {
+            node_stop(node, running, true);
+            continue;
+        }
+        if (!running->cancelling)
+            running->timed_out = true;
+        node_stop(node, running, false);
+    }
+}
+
+static int64_t deadline_ms(const Node *node, const Head *head)
+{
+    return head->max_run_ms ? node->now.wall_ms + head->max_run_ms : 0;
+}
+
+static void claim(Node *node, Lane *lane)
+{
+    heap_remove(&node->offers, &lane->offer);
+    Head head = lane_take(lane);
+    node->tour = lane->tour++;
+    node_lane_changed(node, lane);
+
+    head.attempt++;
+    Running *running = node_hold(node, &head);
+    running->started_ms = node->now.wall_ms;
+    running->ready_ms = head.dt_ms;
+    running->adopted = true;
+    if (head.max_run_ms)
+        running->deadline_boot = node->now.boot_ms + head.max_run_ms;
+    node_timer_set(node, running);
+
+    Op *op = node_op(node, OP_CLAIM, head.id);
+    op->from = STATE_BIT(JOB_READY);
+    op->attempt = head.attempt;
+    op->lock = node->options.sysid;
+    op->dt_ms = node->now.wall_ms + node->settings.lease_ms;
+    op->count = running->slot;
+    Effect *start = outbox_effect(node->out, EFFECT_START, WAIT_BATCH);
+    start->id = head.id;
+    start->attempt = head.attempt;
+    start->slot = running->slot;
+    start->deadline_ms = deadline_ms(node, &head);
+    Effect *changed = node_changed(node, &head, JOB_READY, JOB_RUNNING);
+    int64_t waited_ms = node->now.wall_ms - head.dt_ms;
+    changed->wait_ms = waited_ms > 0 ? waited_ms : 0;
+    node->started++;
+}
+
+/* The next lane in turn whose head no one is acting on; others are put into `passed`
+ * until the pass is over and keep their turn. */
+static Lane *next_lane(Node *node, Heap *passed)
+{
+    for (;;) {
+        Lane *lane = (Lane *)(void *)heap_first(&node->offers);
+        if (!lane || !map_find(&node->pins, lane_first(lane)->id))
+            return lane;
+        heap_remove(&node->offers, &lane->offer);
+        heap_push(passed, &lane->offer);
+    }
+}
+
+void node_pass(Node *node)
+{
+    node->passes++;
+    if (!node->settings.enabled || node->draining || node->no_room)
+        return;
+    Heap passed = { .before = node->offers.before };
+    while (node->slots_used < node->settings.slots) {
+        Lane *lane = next_lane(node, &passed);
+        if (!lane)
+            break;
+        claim(node, lane);
+    }
+    for (HeapNode *offer; (offer = heap_first(&passed));) {
+        heap_remove(&passed, offer);
+        heap_push(&node->offers, offer);
+    }
+    heap_done(&passed);
+}
+
+static RetryRule rule_of(const Node *node, const Head *head)
+{
+    const NodeSettings *settings = &node->settings;
+    return (RetryRule){
+        .delay_ms =
+            head->retry_delay_ms ? head->retry_delay_ms : settings->retry_delay_ms,
+        .fixed = head->retry_delay_ms != 0,
+        .delay_max_ms = settings->retry_delay_max_ms,
+        .window_ms =
+            head->retry_window_ms ? head->retry_window_ms : settings->retry_window_ms,
+        .window_from_ms = head->window_from_ms,
+        .max_retries = head->max_retries,
+        .retry_number = head->retry_number,
+    };
+}
+
+/* What becomes of the job: its next state and due time, and whether this attempt counts
+ * against it. */
+typedef struct Verdict {
+    JobState state;
+    int64_t dt_ms;
+    bool charged;
+} Verdict;
+
+static Verdict again(Node *node, const Head *head, bool charged)
+{
+    if (!charged)
+        return (Verdict){ JOB_READY, node->now.wall_ms, false };
+    RetryRule rule = rule_of(node, head);
+    RetryStep step = retry_next(&rule, node->now.wall_ms, &node->rng);
+    return (Verdict){ step.state, step.dt_ms, step.state == JOB_RETRYING };
+}
+
+static Verdict judge(Node *node, const Running *running, const Ending *ending,
+                     const Outcome *outcome)
+{
+    const Head *head = &running->head;
+    int64_t now_ms = node->now.wall_ms;
+    if (running->cancelling)
+        return (Verdict){ JOB_CANCELLED, now_ms, false };
+    if (running->halting)
+        return (Verdict){ JOB_HALTED, now_ms, false };
+    bool forgivable = head->attempt - head->retry_number <= UNCHARGED_MAX;
+    if (ending->kind == END_LOST)
+        return again(node, head, !forgivable);
+    if (ending->kind == END_NOT_STARTED && ending->node_fault && forgivable)
+        return (Verdict){ JOB_RETRYING, now_ms + NODE_FAULT_WAIT_MS, false };
+    switch (outcome->code) {
+    case CODE_OK:
+        return (Verdict){ JOB_DONE, now_ms, false };
+    case CODE_FAILED:
+        return (Verdict){ JOB_FAILED, now_ms, false };
+    case CODE_NONE:
+    case CODE_RETRY:
+    case CODE_ERROR:
+        break;
+    }
+    return again(node, head, true);
+}
+
+static void record_end(Node *node, Running *running, const Ending *ending,
+                       const Verdict *verdict, const Outcome *outcome)
+{
+    Buf error = { 0 };
+    outcome_error(ending, outcome, &error);
+    Op *op = node_op(node, OP_FINISH, running->head.id);
+    op->from = STATES_OWNED;
+    op->attempt = running->head.attempt;
+    op->lock = node->options.sysid;
+    op->to = verdict->state;
+    op->dt_ms = verdict->dt_ms;
+    op->retry_number = running->head.retry_number + verdict->charged;
+    op->outcome = *outcome;
+    op->flags = ending->cut ? JOB_CUT : 0;
+    op->progress = ending->progress >= 0 ? ending->progress : running->progress;
+    op->error = node_keep(node, buf_slice(&error));
+    op->result = node_keep(node, ending->result);
+    op->message = node_keep(node, ending->message.bytes ? ending->message
+                                                        : buf_slice(&running->message));
+    op->reason = node_keep(node, buf_slice(&running->reason));
+    buf_done(&error);
+}
+
+static void add_children(Node *node, const Running *running, const Ending *ending)
+{
+    Job parent = {
+        .id = running->head.id,
+        .tenant = names_text(&node->names, running->head.tenant),
+    };
+    for (size_t i = 0; i < ending->child_count; i++)
+        node_add_child(node, &parent, &ending->children[i]);
+}
+
+static void place_again(Node *node, const Head *head, const Verdict *verdict)
+{
+    Head next = *head;
+    next.dt_ms = verdict->dt_ms;
+    next.retry_number += verdict->charged;
+    if (verdict->state == JOB_READY)
+        node_ready(node, &next);
+    if (verdict->state == JOB_RETRYING)
+        node_wait_until(node, next.dt_ms);
+}
+
+static void remove_ended(Node *node, const Running *running)
+{
+    Op *op = node_op(node, OP_REMOVE, running->head.id);
+    op->from = STATES_FINAL;
+    outbox_effect(node->out, EFFECT_ERASE, WAIT_BATCH)->id = running->head.id;
+    node_reply(node, running->remove_request, ERR_OK, NULL);
+}
+
+static void forget(Node *node, JobId id, uint32_t attempt)
+{
+    Effect *effect = outbox_effect(node->out, EFFECT_FORGET, WAIT_BATCH);
+    effect->id = id;
+    effect->attempt = attempt;
+}
+
+static void end_attempt(Node *node, Running *running, const Ending *ending)
+{
+    bool killed = running->stop != STOP_NOT;
+    Outcome outcome = outcome_of(ending, running->timed_out, killed);
+    Verdict verdict = judge(node, running, ending, &outcome);
+    record_end(node, running, ending, &verdict, &outcome);
+    if (verdict.state == JOB_DONE || verdict.state == JOB_FAILED)
+        add_children(node, running, ending);
+    node_touch(node, running->head.id);
+    forget(node, running->head.id, running->head.attempt);
+    JobState was = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;
+    Effect *changed = node_changed(node, &running->head, was, verdict.state);
+    changed->code = outcome.code;
+    changed->run_ms = node->now.wall_ms - running->started_ms;
+    if (running->removing && verdict.state == JOB_CANCELLED)
+        remove_ended(node, running);
+    Head head = running->head;
+    let_go(node, running);
+    place_again(node, &head, &verdict);
+}
+
+void node_ended(Node *node, const Event *event)
+{
+    Running *running = map_find(&node->running, event->id);
+    if (!running || running->head.attempt != event->attempt) {
+        node->late++;
+        forget(node, event->id, event->attempt);
+        return;
+    }
+    end_attempt(node, running, &event->ending);
+}
+
+void node_progress(Node *node, const Event *event)
+{
+    Running *running = map_find(&node->running, event->id);
+    if (!running || running->head.attempt != event->attempt)
+        return;
+    running->progress = event->progress;
+    buf_clear(&running->message);
+    buf_add_slice(&running->message, event->message);
+    if (node->now.boot_ms < running->progress_boot)
+        return;
+    running->progress_boot = node->now.boot_ms + PROGRESS_EVERY_MS;
+    Op *op = node_op(node, OP_PROGRESS, event->id);
+    op->attempt = event->attempt;
+    op->lock = node->options.sysid;
+    op->progress = event->progress;
+    op->message = node_keep(node, event->message);
+}
+
+static void lose_all(Node *node, bool adopted_too)
+{
+    size_t count = 0;
+    JobId *ids = MEM_ARRAY(JobId, node->running.count);
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->running, &at, &entry);)
+        if (adopted_too || !((Running *)entry.value)->adopted)
+            ids[count++] = entry.key;
+    const Ending lost = { .kind = END_LOST, .progress = -1 };
+    for (size_t i = 0; i < count; i++)
+        end_attempt(node, map_find(&node->running, ids[i]), &lost);
+    mem_free(ids);
+}
+
+void node_launcher_lost(Node *node)
+{
+    lose_all(node, true);
+}
+
+/* After a start: what the store says runs here, but no one has seen alive. */
+void node_lost_attempts(Node *node)
+{
+    if (node->passes)
+        return;
+    lose_all(node, false);
+    node_reload_lanes(node);
+}
