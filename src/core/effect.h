@@ -15,7 +15,7 @@ typedef enum EffectKind {
     EFFECT_FORGET,  /* the attempt's end is recorded: the launcher may drop it */
     EFFECT_LOAD,    /* ask the store; the answer comes as EVENT_LOADED with `token` */
     EFFECT_CHANGED, /* a job is now in `state`: logs, waiters, metrics, event stream */
-    EFFECT_ERASE,   /* logs, state and files of a job that is gone */
+    EFFECT_ERASE, /* logs (of attempts up to `attempt`), state, files of a job now gone */
     EFFECT_DEFINED, /* a definition changed */
 } EffectKind;
 

@@ -137,6 +137,13 @@ Effect *node_changed(Node *node, const Head *head, JobState was, JobState state)
     return effect;
 }
 
+void node_erase(Node *node, JobId id, uint32_t attempt)
+{
+    Effect *effect = outbox_effect(node->out, EFFECT_ERASE, WAIT_BATCH);
+    effect->id = id;
+    effect->attempt = attempt;
+}
+
 static void define(Node *node, const Event *event)
 {
     Op *op = node_op(node, event->value.data ? OP_PUT : OP_DELETE, 0);
@@ -148,6 +155,7 @@ static void define(Node *node, const Event *event)
     defined->table = op->table;
     defined->tenant = op->tenant;
     defined->key = op->key;
+    defined->value = op->value;
     node_reply(node, event->request, ERR_OK, NULL);
 }
 

@@ -212,7 +212,7 @@ static void remove_waiting(Node *node, const Event *event, const Job *job)
     op->from = STATE_BIT(job->state);
     node_touch(node, job->id);
     node_unready(node, &head);
-    outbox_effect(node->out, EFFECT_ERASE, WAIT_BATCH)->id = job->id;
+    node_erase(node, job->id, job->attempt);
     if (!state_in(job->state, STATES_FINAL))
         node_changed(node, &head, job->state, JOB_CANCELLED);
     node_reply(node, event->request, ERR_OK, NULL);

@@ -157,6 +157,7 @@ size_t node_window_limit(const Node *node);
 Op *node_op(Node *node, OpKind kind, JobId id);
 Effect *node_changed(Node *node, const Head *head, JobState was, JobState state);
 Effect *node_reply(Node *node, Request request, Err err, const char *problem);
+void node_erase(Node *node, JobId id, uint32_t attempt);
 Slice node_keep(Node *node, Slice slice); /* copied into the outbox */
 
 #endif

@@ -236,7 +236,7 @@ static void old_loaded(Node *node, const Event *event)
         Op *op = node_op(node, OP_REMOVE, job->id);
         op->from = STATES_FINAL;
         node_touch(node, job->id);
-        outbox_effect(node->out, EFFECT_ERASE, WAIT_BATCH)->id = job->id;
+        node_erase(node, job->id, job->attempt);
     }
     if (event->more)
         node->purge_boot = node->now.boot_ms + TICK_MS;

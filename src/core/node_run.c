@@ -285,7 +285,7 @@ static void remove_ended(Node *node, const Running *running)
 {
     Op *op = node_op(node, OP_REMOVE, running->head.id);
     op->from = STATES_FINAL;
-    outbox_effect(node->out, EFFECT_ERASE, WAIT_BATCH)->id = running->head.id;
+    node_erase(node, running->head.id, running->head.attempt);
     node_reply(node, running->remove_request, ERR_OK, NULL);
 }
 
