@@ -68,7 +68,8 @@ typedef struct Effect {
     JobId behind_id;
     uint32_t limit;
     Slice key;
-    Slice table;     /* DEFINED */
+    Slice table; /* DEFINED, with tenant, key and value (no data: deleted) */
+    Slice value;
     int64_t wait_ms; /* CHANGED to running: how long it waited */
     int64_t run_ms;  /* CHANGED at the end of an attempt: how long it ran */
 } Effect;
