@@ -10,8 +10,13 @@
  *   - commit applies whole batches in one transaction, read points with them. After an
  *     error nothing of it has happened, or (ERR_UNAVAILABLE on a shared store) no one
  *     knows: committing the same batch numbers again is always right.
+ *   - a batch with a read point has happened if the stored one is not behind it; one
+ *     without, if its number (not 0) is not above the last of its node. It then changes
+ *     nothing and gives the same results again: those of the last commit exactly, of
+ *     older ones OP_APPLIED for all.
  *   - every step costs what it returns, never what is stored.
- *   - a store never decides: no clock, no scheduling. It guards and remembers. */
+ *   - a store never decides: no clock, no scheduling. It guards and remembers. What
+ *     operations do to a job, and in which order guards are asked, is in store/row.h. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -35,31 +40,40 @@ typedef enum LoadKind {
     LOAD_JOB,      /* one job by id, with payload; found among final ones too */
     LOAD_KEY,      /* an idempotency key: value in `value` */
     LOAD_ATTEMPTS, /* all attempts of one job, oldest first, as Jobs (attempt, started_ms,
-                      finished_ms, outcome, error, node, retry_number, state) */
+                      finished_ms, outcome, error, node, retry_number, state: the one it
+                      is in, or left the job in) */
+    LOAD_OLD,      /* final jobs of `states` that ended before dt_ms, oldest first */
 } LoadKind;
 
 typedef struct Load {
     LoadKind kind;
     JobId id;
-    Slice tenant; /* LOAD_WINDOW, LOAD_KEY; LOAD_JOB: empty = any tenant */
+    Slice tenant; /* LOAD_WINDOW, LOAD_KEY; LOAD_JOB, LOAD_ATTEMPTS: empty = any tenant */
     Slice queue;
-    Slice lock;
+    Slice lock; /* LOAD_RUNNING: empty = of everyone */
     Slice key;
     bool pull;   /* LOAD_WINDOW: the lane of pull workers */
     bool behind; /* LOAD_WINDOW: only jobs behind (priority, dt, id) below */
     int64_t priority;
-    int64_t dt_ms; /* LOAD_WINDOW key; LOAD_DUE: until */
+    int64_t dt_ms; /* LOAD_WINDOW key; LOAD_DUE: until, itself included; LOAD_KEY: now, a
+                      key that has expired is not found (0: however old) */
     JobId behind_id;
     JobStates states; /* LOAD_OLD: exactly one family: done, or all other final ones */
-    uint32_t limit;
+    uint32_t limit;   /* 0: none */
 } Load;
 
+/* Payloads up to this size come with LOAD_WINDOW; a job with a larger one has
+ * JOB_PAYLOAD_APART among its flags there, and only there. */
+#define STORE_PAYLOAD_SMALL 1024
+#define JOB_PAYLOAD_APART   (1u << 31)
+
+/* Nothing found is no error: count is 0, value.data is NULL. */
 typedef struct Loaded {
-    Arena arena; /* holds everything below */
+    Arena arena; /* holds the slices of everything below */
     Job *jobs;   /* without payload except for LOAD_JOB and small ones of LOAD_WINDOW */
     size_t count;
     size_t capacity;
-    bool more;           /* LOAD_WINDOW, LOAD_DUE: the limit cut it short */
+    bool more;           /* the limit cut it short */
     int64_t next_due_ms; /* LOAD_DUE: earliest dt that is left; TIME_NEVER if none */
     Slice value;         /* LOAD_KEY */
 } Loaded;
@@ -112,13 +126,18 @@ typedef struct StoreKind {
 
     Err (*read_point)(Store *store, uint32_t node, ReadPoint *out, Error *why);
 
-    /* The largest job id of this node, live or final; 0 if none. */
+    /* The largest job id of this node that was ever added; 0 if none. */
     Err (*last_id)(Store *store, uint32_t node, JobId *out, Error *why);
 
+    /* The largest batch number of this node that was committed; 0 if none. */
+    Err (*last_number)(Store *store, uint32_t node, uint64_t *out, Error *why);
+
+    /* In order of tenant and key. The table "node" is what OP_NODE wrote: key = sysid. */
     Err (*definitions)(Store *store, Slice table, DefinitionSink *sink, void *context,
                        Error *why);
 
-    /* Counts by lane and state, kept up to date by commits: never a scan of jobs. */
+    /* Counts by lane and state that are not 0, final ones too, in order; kept up to date
+     * by commits: never a scan of jobs. */
     Err (*counts)(Store *store, CountSink *sink, void *context, Error *why);
 } StoreKind;
 
