@@ -67,6 +67,10 @@ typedef struct Load {
 #define STORE_PAYLOAD_SMALL 1024
 #define JOB_PAYLOAD_APART   (1u << 31)
 
+/* Each idempotency key that is added takes away up to so many that have expired: their
+ * number stays bounded without a duty of its own. */
+#define STORE_KEYS_EXPIRED_PER_ADD 2
+
 /* Nothing found is no error: count is 0, value.data is NULL. */
 typedef struct Loaded {
     Arena arena; /* holds the slices of everything below */
@@ -79,6 +83,8 @@ typedef struct Loaded {
 } Loaded;
 
 void loaded_done(Loaded *loaded);
+
+#define STORE_TABLE_NODE "node" /* not for OP_PUT */
 
 /* One stored definition (handler, queue, setting, ...). */
 typedef struct Definition {
@@ -95,7 +101,11 @@ typedef struct LaneCount { /* how many jobs of a lane are in a state */
     uint64_t count;
 } LaneCount;
 
-typedef void JobSink(void *context, const Job *job);
+/* Who takes the jobs of a query, one at a time; each is valid only during the call. */
+typedef struct JobSink {
+    void (*take)(void *context, const Job *job);
+    void *context;
+} JobSink;
 typedef void DefinitionSink(void *context, const Definition *definition);
 typedef void CountSink(void *context, const LaneCount *count);
 
@@ -116,9 +126,10 @@ typedef struct StoreKind {
 
     Err (*load)(Store *store, const Load *load, Loaded *out, Error *why);
 
-    /* Jobs that match, in the query's order, at most query->limit; *out_partial says
-     * that a bound on time cut the search, out_cursor where to go on (0: at the end). */
-    Err (*query)(Store *store, const JobQuery *query, JobSink *sink, void *context,
+    /* Jobs that match, in the query's order, at most query->limit (0: the default).
+     * QUERY_DISPATCH gives ready jobs tour by tour: the k-th of every lane before any
+     * k+1st, lanes by how long their head has waited. */
+    Err (*query)(Store *store, const JobQuery *query, const JobSink *sink,
                  QueryEnd *out_end, Error *why);
 
     /* The bytes of a job's result. ERR_NOT_FOUND when it has none. */
@@ -132,7 +143,7 @@ typedef struct StoreKind {
     /* The largest batch number of this node that was committed; 0 if none. */
     Err (*last_number)(Store *store, uint32_t node, uint64_t *out, Error *why);
 
-    /* In order of tenant and key. The table "node" is what OP_NODE wrote: key = sysid. */
+    /* In order of tenant and key. STORE_TABLE_NODE: what OP_NODE wrote, by sysid. */
     Err (*definitions)(Store *store, Slice table, DefinitionSink *sink, void *context,
                        Error *why);
 
@@ -144,6 +155,13 @@ typedef struct StoreKind {
 struct Store {
     const StoreKind *kind;
 };
+
+/* How many jobs a page of the query has. */
+static inline uint32_t store_query_limit(const JobQuery *query)
+{
+    uint32_t limit = query->limit ? query->limit : QUERY_LIMIT_DEFAULT;
+    return limit < QUERY_LIMIT_MAX ? limit : QUERY_LIMIT_MAX;
+}
 
 /* url: "sqlite:PATH" or "memory:". Creates and migrates as needed (unless read_only);
  * refuses a newer schema and a file that another process owns, with the reason. */

@@ -1,0 +1,863 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - see memory.h.
+ *
+ * Everything is a sorted array; whatever is asked is found by looking at all of it. What
+ * must hold:
+ *   M1  jobs are sorted by id, entries by their key.
+ *   M2  a MemJob never changes: a change makes a new one, so that clones may share it. */
+#include "store/memory.h"
+
+#include "base/map.h"
+#include "base/pack.h"
+#include "store/point.h"
+#include "store/row.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+typedef struct MemJob {
+    uint32_t users;
+    Row row;      /* its slices point into packed */
+    Buf packed;   /* row.job */
+    Buf result;   /* of the last attempt that had one */
+    Buf attempts; /* those the row has forgotten: packed jobs, oldest first */
+} MemJob;
+
+enum { TAG_ATTEMPT = 1 };
+
+typedef struct MemEntry {
+    Buf key;
+    Buf value;
+    int64_t number;
+} MemEntry;
+
+typedef struct MemTable {
+    MemEntry *items;
+    size_t count;
+    size_t capacity;
+} MemTable;
+
+typedef enum MemTableKind {
+    TABLE_DEFINITIONS, /* key: table, tenant and key with NUL between */
+    TABLE_KEYS,        /* key: tenant, NUL, key; number: expiry */
+    TABLE_NODES,       /* key: sysid; number: beat */
+    TABLES,
+} MemTableKind;
+
+typedef struct Memory {
+    Store store; /* must be first */
+    MemJob **jobs;
+    size_t count;
+    size_t capacity;
+    MemTable tables[TABLES];
+    Points points;
+} Memory;
+
+static Memory *memory_of(Store *store)
+{
+    return (Memory *)(void *)store;
+}
+
+/* --- Jobs ------------------------------------------------------------------- */
+
+static void job_release(MemJob *job)
+{
+    if (--job->users)
+        return;
+    buf_done(&job->packed);
+    buf_done(&job->result);
+    buf_done(&job->attempts);
+    mem_free(job);
+}
+
+static MemJob *job_keep(const Row *row)
+{
+    MemJob *job = MEM_NEW(MemJob);
+    job->users = 1;
+    job->row = *row;
+    job_pack(&job->packed, &row->job);
+    Err err = job_unpack(buf_slice(&job->packed), &job->row.job);
+    assert(!err);
+    (void)err;
+    return job;
+}
+
+/* Where id is, or would be. */
+static size_t job_place(const Memory *memory, JobId id)
+{
+    size_t low = 0;
+    size_t high = memory->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memory->jobs[middle]->row.job.id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static MemJob *job_find(const Memory *memory, JobId id)
+{
+    size_t at = job_place(memory, id);
+    bool found = at < memory->count && memory->jobs[at]->row.job.id == id;
+    return found ? memory->jobs[at] : NULL;
+}
+
+static OpResult job_add(Memory *memory, const Job *job)
+{
+    size_t at = job_place(memory, job->id);
+    if (at < memory->count && memory->jobs[at]->row.job.id == job->id)
+        return OP_EXISTS;
+    mem_room((void **)&memory->jobs, memory->count, &memory->capacity, sizeof(MemJob *));
+    memmove(&memory->jobs[at + 1], &memory->jobs[at],
+            (memory->count++ - at) * sizeof(MemJob *));
+    Row row = row_new(job);
+    memory->jobs[at] = job_keep(&row);
+    point_added(points_of(&memory->points, id_node(job->id)), job->id);
+    return OP_APPLIED;
+}
+
+static void job_remove_at(Memory *memory, size_t at)
+{
+    job_release(memory->jobs[at]);
+    memmove(&memory->jobs[at], &memory->jobs[at + 1],
+            (--memory->count - at) * sizeof(MemJob *));
+}
+
+static void attempt_pack(Buf *out, const Job *attempt)
+{
+    size_t begun = pack_begin(out, TAG_ATTEMPT);
+    job_pack(out, attempt);
+    pack_end(out, begun);
+}
+
+/* --- Operations --------------------------------------------------------------- */
+
+static OpResult apply_to_job(Memory *memory, const Op *op)
+{
+    size_t at = job_place(memory, op->id);
+    MemJob *old = job_find(memory, op->id);
+    if (!old)
+        return OP_MISSING;
+    OpResult result = row_guard(&old->row, op);
+    if (result != OP_APPLIED)
+        return result;
+    if (op->kind == OP_REMOVE) {
+        job_remove_at(memory, at);
+        return OP_APPLIED;
+    }
+    Row row = old->row;
+    Job attempt;
+    bool forgets = row_forgets(&row, op) && row_attempt(&row, &attempt);
+    row_change(&row, op);
+    MemJob *changed = job_keep(&row);
+    buf_add_slice(&changed->attempts, buf_slice(&old->attempts));
+    if (forgets)
+        attempt_pack(&changed->attempts, &attempt);
+    buf_add_slice(&changed->result,
+                  op->kind == OP_FINISH ? op->result : buf_slice(&old->result));
+    memory->jobs[at] = changed;
+    job_release(old);
+    return OP_APPLIED;
+}
+
+static OpResult apply_lines(Memory *memory, const Op *op, uint32_t node)
+{
+    Slice rest = op->body;
+    Slice line;
+    uint64_t added = 0;
+    uint64_t k = 0;
+    for (; (!op->count || k < op->count) && lines_next(&rest, &line); k++) {
+        Job job = row_line(op, node, k, line);
+        added += job_add(memory, &job) == OP_APPLIED;
+    }
+    return k && !added ? OP_EXISTS : OP_APPLIED;
+}
+
+static void apply_beat(Memory *memory, const Op *op)
+{
+    for (size_t i = 0; i < memory->count; i++) {
+        MemJob *old = memory->jobs[i];
+        if (!state_in(old->row.job.state, STATES_OWNED) ||
+            !slice_equal(old->row.job.lock, op->lock))
+            continue;
+        Row row = old->row;
+        row.job.dt_ms = op->dt_ms;
+        row.job.beat_ms = op->at_ms;
+        memory->jobs[i] = job_keep(&row);
+        buf_add_slice(&memory->jobs[i]->attempts, buf_slice(&old->attempts));
+        buf_add_slice(&memory->jobs[i]->result, buf_slice(&old->result));
+        job_release(old);
+    }
+}
+
+/* The place of the job in `states` that ended first and before end_ms, or count. */
+static size_t oldest(const Memory *memory, JobStates states, int64_t end_ms)
+{
+    size_t best = memory->count;
+    for (size_t i = 0; i < memory->count; i++) {
+        const Job *job = &memory->jobs[i]->row.job;
+        if (!state_in(job->state, states) || job->dt_ms - MS_PER_1000_YEARS >= end_ms)
+            continue;
+        if (best == memory->count || job->dt_ms < memory->jobs[best]->row.job.dt_ms)
+            best = i;
+    }
+    return best;
+}
+
+static void apply_purge(Memory *memory, const Op *op)
+{
+    JobStates states = (op->from ? op->from : STATES_FINAL) & STATES_FINAL;
+    for (uint64_t i = 0; i < op->count; i++) {
+        size_t at = oldest(memory, states, op->dt_ms);
+        if (at == memory->count)
+            return;
+        job_remove_at(memory, at);
+    }
+}
+
+/* --- Entries ------------------------------------------------------------------ */
+
+static int key_order(Slice a, Slice b)
+{
+    size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
+    int order = common ? memcmp(a.data, b.data, common) : 0;
+    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+}
+
+static size_t entry_place(const MemTable *table, Slice key)
+{
+    size_t at = 0;
+    while (at < table->count && key_order(buf_slice(&table->items[at].key), key) < 0)
+        at++;
+    return at;
+}
+
+static MemEntry *entry_find(const MemTable *table, Slice key)
+{
+    size_t at = entry_place(table, key);
+    bool found = at < table->count && slice_equal(buf_slice(&table->items[at].key), key);
+    return found ? &table->items[at] : NULL;
+}
+
+static void entry_put(MemTable *table, Slice key, Slice value, int64_t number)
+{
+    MemEntry *entry = entry_find(table, key);
+    if (!entry) {
+        size_t at = entry_place(table, key);
+        mem_room((void **)&table->items, table->count, &table->capacity,
+                 sizeof(MemEntry));
+        entry = &table->items[at];
+        memmove(entry + 1, entry, (table->count++ - at) * sizeof *entry);
+        *entry = (MemEntry){ 0 };
+        buf_add_slice(&entry->key, key);
+    }
+    buf_clear(&entry->value);
+    buf_add_slice(&entry->value, value);
+    entry->number = number;
+}
+
+static void entry_remove(MemTable *table, MemEntry *entry)
+{
+    buf_done(&entry->key);
+    buf_done(&entry->value);
+    size_t at = (size_t)(entry - table->items);
+    memmove(entry, entry + 1, (--table->count - at) * sizeof *entry);
+}
+
+static void key_of(Buf *out, const Slice *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_add_char(out, '\0');
+        buf_add_slice(out, parts[i]);
+    }
+}
+
+static OpResult apply_definition(Memory *memory, const Op *op)
+{
+    MemTable *table = &memory->tables[TABLE_DEFINITIONS];
+    const Slice parts[] = { op->table, op->tenant, op->key };
+    Buf key = { 0 };
+    key_of(&key, parts, 3);
+    OpResult result = OP_APPLIED;
+    MemEntry *entry = entry_find(table, buf_slice(&key));
+    if (op->kind == OP_PUT)
+        entry_put(table, buf_slice(&key), op->value, 0);
+    else if (entry)
+        entry_remove(table, entry);
+    else
+        result = OP_MISSING;
+    buf_done(&key);
+    return result;
+}
+
+static void expire_keys(MemTable *table, int64_t now_ms)
+{
+    for (int i = 0; i < STORE_KEYS_EXPIRED_PER_ADD; i++) {
+        MemEntry *first = NULL;
+        for (size_t k = 0; k < table->count; k++) {
+            MemEntry *entry = &table->items[k];
+            if (entry->number <= now_ms && (!first || entry->number < first->number))
+                first = entry;
+        }
+        if (!first)
+            return;
+        entry_remove(table, first);
+    }
+}
+
+static OpResult apply_key(Memory *memory, const Op *op)
+{
+    MemTable *table = &memory->tables[TABLE_KEYS];
+    const Slice parts[] = { op->tenant, op->key };
+    Buf key = { 0 };
+    key_of(&key, parts, 2);
+    MemEntry *entry = entry_find(table, buf_slice(&key));
+    OpResult result = OP_EXISTS;
+    if (!entry || entry->number <= op->at_ms) {
+        entry_put(table, buf_slice(&key), op->value, op->dt_ms);
+        expire_keys(table, op->at_ms);
+        result = OP_APPLIED;
+    }
+    buf_done(&key);
+    return result;
+}
+
+static OpResult apply(Memory *memory, const Op *op, uint32_t node)
+{
+    switch (op->kind) {
+    case OP_ADD:
+        return job_add(memory, op->job);
+    case OP_ADD_LINES:
+        return apply_lines(memory, op, node);
+    case OP_CLAIM:
+    case OP_PROGRESS:
+    case OP_FINISH:
+    case OP_MOVE:
+    case OP_PAUSE:
+    case OP_REMOVE:
+        return apply_to_job(memory, op);
+    case OP_BEAT:
+        apply_beat(memory, op);
+        return OP_APPLIED;
+    case OP_PURGE:
+        apply_purge(memory, op);
+        return OP_APPLIED;
+    case OP_PUT:
+    case OP_DELETE:
+        return apply_definition(memory, op);
+    case OP_NODE:
+        entry_put(&memory->tables[TABLE_NODES], op->lock, op->value, op->at_ms);
+        return OP_APPLIED;
+    case OP_KEY:
+        return apply_key(memory, op);
+    }
+    return OP_CONFLICT;
+}
+
+static Err memory_commit(Store *store, const Batch *batches, size_t count,
+                         OpResult *out_results, Error *why)
+{
+    (void)why;
+    Memory *memory = memory_of(store);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const Batch *batch = &batches[i];
+        uint32_t node = point_node(batch);
+        bool passed = point_passed(points_of(&memory->points, node), batch);
+        for (size_t k = 0; k < batch->count; k++) {
+            OpResult result =
+                passed ? point_result(points_of(&memory->points, node), batch, k)
+                       : apply(memory, &batch->ops[k], batch->node);
+            point_note(points_of(&memory->points, node), batch, k, result);
+            if (out_results)
+                out_results[at++] = result;
+        }
+        point_move(points_of(&memory->points, node), batch);
+    }
+    points_settle(&memory->points);
+    return ERR_OK;
+}
+
+static Err memory_sync(Store *store, Error *why)
+{
+    (void)store;
+    (void)why;
+    return ERR_OK;
+}
+
+/* --- Loads -------------------------------------------------------------------- */
+
+/* Order in which ready jobs of a lane are given out. */
+static int dispatch_order(const Job *a, const Job *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority ? -1 : 1;
+    if (a->dt_ms != b->dt_ms)
+        return a->dt_ms < b->dt_ms ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_dispatch(const void *a, const void *b)
+{
+    return dispatch_order(*(const Job *const *)a, *(const Job *const *)b);
+}
+
+static int by_dt(const void *a, const void *b)
+{
+    const Job *first = *(const Job *const *)a;
+    const Job *second = *(const Job *const *)b;
+    if (first->dt_ms != second->dt_ms)
+        return first->dt_ms < second->dt_ms ? -1 : 1;
+    return first->id < second->id ? -1 : first->id > second->id;
+}
+
+static bool same_lane(const Job *a, const Job *b)
+{
+    return slice_equal(a->tenant, b->tenant) && slice_equal(a->queue, b->queue) &&
+           (a->flags & JOB_PULL) == (b->flags & JOB_PULL);
+}
+
+typedef struct Found {
+    const Job **items;
+    size_t count;
+    size_t capacity;
+} Found;
+
+static void found_add(Found *found, const Job *job)
+{
+    MEM_PUSH(found->items, found->count, found->capacity) = job;
+}
+
+static void found_sort(Found *found, int (*order)(const void *, const void *))
+{
+    if (found->count)
+        qsort(found->items, found->count, sizeof(Job *), order);
+}
+
+static bool in_window(const Load *load, const Job *job)
+{
+    Job key = { .id = load->behind_id, .priority = load->priority, .dt_ms = load->dt_ms };
+    return job->state == JOB_READY && slice_equal(job->tenant, load->tenant) &&
+           slice_equal(job->queue, load->queue) &&
+           ((job->flags & JOB_PULL) != 0) == load->pull &&
+           (!load->behind || dispatch_order(&key, job) < 0);
+}
+
+static bool of_interest(const Load *load, const Job *job)
+{
+    switch (load->kind) {
+    case LOAD_LANES:
+        return job->state == JOB_READY;
+    case LOAD_WINDOW:
+        return in_window(load, job);
+    case LOAD_DUE:
+        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING;
+    case LOAD_RUNNING:
+        return state_in(job->state, STATES_OWNED) &&
+               (!load->lock.bytes || slice_equal(load->lock, job->lock));
+    case LOAD_OLD:
+        return state_in(job->state, load->states & STATES_FINAL) &&
+               job->dt_ms - MS_PER_1000_YEARS < load->dt_ms;
+    case LOAD_JOB:
+    case LOAD_ATTEMPTS:
+        return job->id == load->id &&
+               (!load->tenant.bytes || slice_equal(load->tenant, job->tenant));
+    case LOAD_KEY:
+        break;
+    }
+    return false;
+}
+
+static void find(const Memory *memory, const Load *load, Found *out)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        if (of_interest(load, &memory->jobs[i]->row.job))
+            found_add(out, &memory->jobs[i]->row.job);
+    if (load->kind == LOAD_WINDOW || load->kind == LOAD_LANES)
+        found_sort(out, by_dispatch);
+    if (load->kind == LOAD_DUE || load->kind == LOAD_OLD)
+        found_sort(out, by_dt);
+}
+
+static void give(Loaded *out, const Load *load, const Job *job)
+{
+    Job copy = *job;
+    bool with_payload = load->kind == LOAD_JOB;
+    if (load->kind == LOAD_WINDOW) {
+        with_payload = copy.payload.bytes <= STORE_PAYLOAD_SMALL;
+        copy.flags |= with_payload ? 0 : JOB_PAYLOAD_APART;
+    }
+    if (!with_payload)
+        copy.payload = (Slice){ NULL, 0 };
+    MEM_PUSH(out->jobs, out->count, out->capacity) = job_copy(&out->arena, &copy);
+}
+
+/* The first of each lane; `found` is in the order of giving out. */
+static void keep_heads(Found *found)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        size_t k = 0;
+        while (k < kept && !same_lane(found->items[k], found->items[i]))
+            k++;
+        if (k == kept)
+            found->items[kept++] = found->items[i];
+    }
+    found->count = kept;
+}
+
+static void load_attempts(const Memory *memory, const Load *load, Loaded *out)
+{
+    const MemJob *job = job_find(memory, load->id);
+    if (!job || !of_interest(load, &job->row.job))
+        return;
+    Slice rest = buf_slice(&job->attempts);
+    PackField in;
+    Job attempt;
+    while (pack_next(&rest, &in))
+        if (!job_unpack(in.bytes, &attempt))
+            give(out, load, &attempt);
+    if (row_attempt(&job->row, &attempt))
+        give(out, load, &attempt);
+}
+
+static void load_key(const Memory *memory, const Load *load, Loaded *out)
+{
+    const Slice parts[] = { load->tenant, load->key };
+    Buf key = { 0 };
+    key_of(&key, parts, 2);
+    const MemEntry *entry = entry_find(&memory->tables[TABLE_KEYS], buf_slice(&key));
+    buf_done(&key);
+    if (!entry || (load->dt_ms && entry->number <= load->dt_ms))
+        return;
+    out->value = buf_slice(&entry->value);
+    out->value.data = arena_copy(&out->arena, out->value.data, out->value.bytes);
+}
+
+static Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
+{
+    (void)why;
+    Memory *memory = memory_of(store);
+    *out = (Loaded){ .next_due_ms = TIME_NEVER };
+    if (load->kind == LOAD_KEY)
+        load_key(memory, load, out);
+    if (load->kind == LOAD_ATTEMPTS)
+        load_attempts(memory, load, out);
+    if (load->kind == LOAD_KEY || load->kind == LOAD_ATTEMPTS)
+        return ERR_OK;
+    Found found = { 0 };
+    find(memory, load, &found);
+    if (load->kind == LOAD_LANES)
+        keep_heads(&found);
+    for (size_t i = 0; i < found.count; i++) {
+        const Job *job = found.items[i];
+        bool due = load->kind != LOAD_DUE || job->dt_ms <= load->dt_ms;
+        bool room = !load->limit || out->count < load->limit;
+        if (due && room) {
+            give(out, load, job);
+            continue;
+        }
+        out->more = due;
+        if (load->kind == LOAD_DUE)
+            out->next_due_ms = job->dt_ms;
+        break;
+    }
+    mem_free(found.items);
+    return ERR_OK;
+}
+
+/* --- Queries ------------------------------------------------------------------ */
+
+/* The tour in which each ready job's turn comes: its place in its own lane. */
+typedef struct Turn {
+    const Job *job;
+    const Job *head; /* of its lane */
+    size_t tour;
+} Turn;
+
+static int by_turn(const void *a, const void *b)
+{
+    const Turn *first = a;
+    const Turn *second = b;
+    if (first->tour != second->tour)
+        return first->tour < second->tour ? -1 : 1;
+    return by_dt(&first->head, &second->head);
+}
+
+static void query_turns(const Memory *memory, Found *out)
+{
+    Found ready = { 0 };
+    find(memory, &(Load){ .kind = LOAD_LANES }, &ready);
+    Turn *turns = MEM_ARRAY(Turn, ready.count + 1);
+    for (size_t i = 0; i < ready.count; i++) {
+        turns[i] = (Turn){ .job = ready.items[i], .head = ready.items[i] };
+        for (size_t k = i; k-- > 0;) {
+            if (!same_lane(ready.items[k], ready.items[i]))
+                continue;
+            turns[i].head = turns[k].head;
+            turns[i].tour = turns[k].tour + 1;
+            break;
+        }
+    }
+    if (ready.count)
+        qsort(turns, ready.count, sizeof *turns, by_turn);
+    for (size_t i = 0; i < ready.count; i++)
+        found_add(out, turns[i].job);
+    mem_free(turns);
+    mem_free(ready.items);
+}
+
+static void query_newest(const Memory *memory, JobId before, Found *out)
+{
+    for (size_t i = memory->count; i-- > 0;)
+        if (!before || memory->jobs[i]->row.job.id < before)
+            found_add(out, &memory->jobs[i]->row.job);
+}
+
+static Err memory_query(Store *store, const JobQuery *query, const JobSink *sink,
+                        QueryEnd *out_end, Error *why)
+{
+    (void)why;
+    Memory *memory = memory_of(store);
+    Found found = { 0 };
+    bool newest = query->order == QUERY_NEWEST;
+    if (newest)
+        query_newest(memory, query->before, &found);
+    else
+        query_turns(memory, &found);
+    uint32_t limit = store_query_limit(query);
+    uint64_t matched = 0;
+    uint32_t given = 0;
+    JobId last = 0;
+    *out_end = (QueryEnd){ 0 };
+    for (size_t i = 0; i < found.count; i++) {
+        if (!query_matches(query, found.items[i]))
+            continue;
+        if (!newest && matched++ < query->skip)
+            continue;
+        if (given == limit) {
+            out_end->cursor = newest ? last : (JobId)query->skip + given;
+            break;
+        }
+        Job job = *found.items[i];
+        if (!query->with_payload)
+            job.payload = (Slice){ NULL, 0 };
+        sink->take(sink->context, &job);
+        last = job.id;
+        given++;
+    }
+    mem_free(found.items);
+    return ERR_OK;
+}
+
+/* --- The rest ------------------------------------------------------------------- */
+
+static Err memory_result(Store *store, JobId id, Buf *out, Error *why)
+{
+    const MemJob *job = job_find(memory_of(store), id);
+    if (!job || !job->result.bytes) {
+        char text[ID_TEXT_BYTES];
+        return error_set(why, ERR_NOT_FOUND, "store: job %s has no result",
+                         id_text(id, text));
+    }
+    buf_add_slice(out, buf_slice(&job->result));
+    return ERR_OK;
+}
+
+static Err memory_read_point(Store *store, uint32_t node, ReadPoint *out, Error *why)
+{
+    (void)why;
+    const Point *point = points_find(&memory_of(store)->points, node);
+    *out = (ReadPoint){ .node = node, .position = point ? point->position : 0 };
+    return ERR_OK;
+}
+
+static Err memory_last_id(Store *store, uint32_t node, JobId *out, Error *why)
+{
+    (void)why;
+    const Point *point = points_find(&memory_of(store)->points, node);
+    *out = point ? point->last_id : 0;
+    return ERR_OK;
+}
+
+static Err memory_last_number(Store *store, uint32_t node, uint64_t *out, Error *why)
+{
+    (void)why;
+    const Point *point = points_find(&memory_of(store)->points, node);
+    *out = point ? point->number : 0;
+    return ERR_OK;
+}
+
+static Err memory_definitions(Store *store, Slice table, DefinitionSink *sink,
+                              void *context, Error *why)
+{
+    (void)why;
+    Memory *memory = memory_of(store);
+    bool nodes = slice_is(table, STORE_TABLE_NODE);
+    const MemTable *entries = &memory->tables[nodes ? TABLE_NODES : TABLE_DEFINITIONS];
+    for (size_t i = 0; i < entries->count; i++) {
+        Definition definition = { .value = buf_slice(&entries->items[i].value) };
+        Slice rest = buf_slice(&entries->items[i].key);
+        if (!nodes && !slice_equal(slice_cut(&rest, '\0'), table))
+            continue;
+        if (!nodes)
+            definition.tenant = slice_cut(&rest, '\0');
+        definition.key = rest;
+        sink(context, &definition);
+    }
+    return ERR_OK;
+}
+
+static int by_lane(const void *a, const void *b)
+{
+    const LaneCount *first = a;
+    const LaneCount *second = b;
+    int order = key_order(first->tenant, second->tenant);
+    if (!order)
+        order = key_order(first->queue, second->queue);
+    if (!order)
+        order = (int)first->pull - (int)second->pull;
+    return order ? order : (int)first->state - (int)second->state;
+}
+
+static Err memory_counts(Store *store, CountSink *sink, void *context, Error *why)
+{
+    (void)why;
+    Memory *memory = memory_of(store);
+    LaneCount *all = MEM_ARRAY(LaneCount, memory->count + 1);
+    for (size_t i = 0; i < memory->count; i++) {
+        const Job *job = &memory->jobs[i]->row.job;
+        all[i] = (LaneCount){ .tenant = job->tenant,
+                              .queue = job->queue,
+                              .pull = (job->flags & JOB_PULL) != 0,
+                              .state = job->state };
+    }
+    if (memory->count)
+        qsort(all, memory->count, sizeof *all, by_lane);
+    for (size_t i = 0; i < memory->count;) {
+        LaneCount count = all[i];
+        for (; i < memory->count && !by_lane(&count, &all[i]); i++)
+            count.count++;
+        sink(context, &count);
+    }
+    mem_free(all);
+    return ERR_OK;
+}
+
+static void memory_close(Store *store)
+{
+    Memory *memory = memory_of(store);
+    for (size_t i = 0; i < memory->count; i++)
+        job_release(memory->jobs[i]);
+    mem_free(memory->jobs);
+    for (size_t i = 0; i < TABLES; i++) {
+        MemTable *table = &memory->tables[i];
+        while (table->count)
+            entry_remove(table, &table->items[table->count - 1]);
+        mem_free(table->items);
+    }
+    points_done(&memory->points);
+    mem_free(memory);
+}
+
+static const StoreKind memory_kind = {
+    .name = "memory",
+    .close = memory_close,
+    .commit = memory_commit,
+    .sync = memory_sync,
+    .load = memory_load,
+    .query = memory_query,
+    .result = memory_result,
+    .read_point = memory_read_point,
+    .last_id = memory_last_id,
+    .last_number = memory_last_number,
+    .definitions = memory_definitions,
+    .counts = memory_counts,
+};
+
+Store *store_memory_new(void)
+{
+    Memory *memory = MEM_NEW(Memory);
+    memory->store.kind = &memory_kind;
+    return &memory->store;
+}
+
+static Buf copy_of(const Buf *buf)
+{
+    Buf copy = { 0 };
+    buf_add_slice(&copy, buf_slice(buf));
+    return copy;
+}
+
+Store *store_memory_clone(const Store *store)
+{
+    const Memory *from = (const Memory *)(const void *)store;
+    Store *clone = store_memory_new();
+    Memory *to = memory_of(clone);
+    to->jobs = mem_copy(from->jobs, from->count * sizeof *from->jobs);
+    to->count = from->count;
+    to->capacity = from->count;
+    for (size_t i = 0; i < to->count; i++)
+        to->jobs[i]->users++;
+    for (size_t i = 0; i < TABLES; i++)
+        for (size_t k = 0; k < from->tables[i].count; k++) {
+            const MemEntry *entry = &from->tables[i].items[k];
+            entry_put(&to->tables[i], buf_slice(&entry->key), buf_slice(&entry->value),
+                      entry->number);
+        }
+    for (size_t i = 0; i < from->points.count; i++) {
+        const Point *point = &from->points.items[i];
+        Point *copy = points_of(&to->points, point->node);
+        *copy = *point;
+        copy->results = copy_of(&point->results);
+        copy->fresh = (Buf){ 0 };
+    }
+    return clone;
+}
+
+static uint64_t mix(uint64_t hash, Slice bytes)
+{
+    return hash_u64(hash ^ hash_bytes(bytes.data, bytes.bytes));
+}
+
+static uint64_t mix_number(uint64_t hash, uint64_t number)
+{
+    return hash_u64(hash ^ hash_u64(number + 1));
+}
+
+static uint64_t job_hash(uint64_t hash, const MemJob *job)
+{
+    hash = mix(hash, buf_slice(&job->packed));
+    hash = mix(hash, buf_slice(&job->result));
+    hash = mix(hash, buf_slice(&job->attempts));
+    hash = mix_number(hash, job->row.slot);
+    hash = mix_number(hash, job->row.run_retry);
+    return mix_number(hash, (uint64_t)job->row.run_state);
+}
+
+uint64_t store_memory_hash(const Store *store)
+{
+    const Memory *memory = (const Memory *)(const void *)store;
+    uint64_t hash = memory->count;
+    for (size_t i = 0; i < memory->count; i++)
+        hash = job_hash(hash, memory->jobs[i]);
+    for (size_t i = 0; i < TABLES; i++)
+        for (size_t k = 0; k < memory->tables[i].count; k++) {
+            const MemEntry *entry = &memory->tables[i].items[k];
+            hash = mix(hash, buf_slice(&entry->key));
+            hash = mix(hash, buf_slice(&entry->value));
+            hash = mix_number(hash, (uint64_t)entry->number);
+        }
+    for (size_t i = 0; i < memory->points.count; i++) {
+        const Point *point = &memory->points.items[i];
+        hash = mix_number(hash, point->node);
+        hash = mix_number(hash, point->position);
+        hash = mix_number(hash, point->number);
+        hash = mix_number(hash, point->last_id);
+        hash = mix(hash, buf_slice(&point->results));
+    }
+    return hash;
+}
