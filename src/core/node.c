@@ -16,6 +16,7 @@ NodeSettings node_settings_default(void)
         .retry_window_ms = 6 * MS_PER_HOUR,
         .keep_done_ms = 14 * MS_PER_DAY,
         .keep_other_ms = 30 * MS_PER_DAY,
+        .controller_stale_ms = 2 * MS_PER_MIN,
     };
 }
 
@@ -275,11 +276,11 @@ void node_load_lane(Node *node, const Job *first)
     lane->more = true;
 }
 
-void node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
+bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
 {
     Running *running = map_find(&node->running, id);
     if (!running || running->head.attempt != attempt)
-        return;
+        return false;
     running->adopted = true;
     if (running->paused_boot)
         running->paused_boot = now.boot_ms;
@@ -287,6 +288,7 @@ void node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
         running->deadline_boot =
             now.boot_ms + running->started_ms + running->head.max_run_ms - now.wall_ms;
     node_timer_set(node, running);
+    return true;
 }
 
 void node_recovered(Node *node)

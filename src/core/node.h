@@ -15,6 +15,7 @@
 #ifndef CORE_NODE_H
 #define CORE_NODE_H
 
+#include "base/text.h"
 #include "core/effect.h"
 
 typedef struct Node Node;
@@ -29,6 +30,8 @@ typedef struct NodeSettings {
     int64_t retry_window_ms;    /* from the first due time */
     int64_t keep_done_ms;       /* archive ages */
     int64_t keep_other_ms;
+    int64_t controller_stale_ms;            /* for nodes that share a store */
+    char error_handler[NAME_BYTES_MAX + 1]; /* type of the error-handler job, or "" */
     uint32_t window_jobs; /* heads kept per lane; 0: chosen by number of lanes */
 } NodeSettings;
 
@@ -52,7 +55,7 @@ void node_free(Node *node);
  * not adopted until then are lost (and given back uncharged in the first step). */
 void node_load_running(Node *node, const Job *job);
 void node_load_lane(Node *node, const Job *head);
-void node_adopt(Node *node, JobId id, uint32_t attempt, Now now);
+bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now); /* false: unknown */
 void node_recovered(Node *node);
 
 /* One turn. */

@@ -67,7 +67,8 @@ typedef struct DaemonFacts {
     const char *sysid;
     uint16_t node;
     int64_t started_ms;
-    const char *listen; /* "127.0.0.1:7420" as really bound, or "" */
+    const char *listen;  /* "127.0.0.1:7420" as really bound, or "" */
+    const char *api_url; /* "http://127.0.0.1:7420", or "unix:PATH" */
     const char *store_url;
     uint64_t payload_bytes_max;
     uint64_t body_bytes_max;

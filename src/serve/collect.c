@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect.c - everything that has happened since the last turn, as events.
+ *
+ * Events borrow from the calls, news and answers they came from; those live until
+ * daemon_collected_free. */
+#include "serve/inside.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHILDREN_BYTES_MAX ((off_t)256 << 20) /* of one attempt's J: lines */
+
+Event *daemon_event(Daemon *daemon, EventKind kind)
+{
+    Event *event = &MEM_PUSH(daemon->events, daemon->event_count, daemon->event_capacity);
+    *event = (Event){ .kind = kind };
+    return event;
+}
+
+static void answer(Call *call, Err err, const char *problem)
+{
+    call->err = err;
+    call->problem = problem;
+    call->done(call);
+}
+
+static void take_read(Daemon *daemon, Call *call)
+{
+    call->needs = journal_end(daemon->journal);
+    if (call->needs <= daemon->applied) {
+        reader_give(daemon->reader, call);
+        return;
+    }
+    call->mail.next = NULL;
+    *daemon->reads_last = call;
+    daemon->reads_last = (Call **)(void *)&call->mail.next;
+}
+
+void daemon_reads_release(Daemon *daemon)
+{
+    while (daemon->reads && daemon->reads->needs <= daemon->applied) {
+        Call *call = daemon->reads;
+        daemon->reads = (Call *)(void *)call->mail.next;
+        if (!daemon->reads)
+            daemon->reads_last = &daemon->reads;
+        reader_give(daemon->reader, call);
+    }
+}
+
+static void take_event(Daemon *daemon, Call *call)
+{
+    Event *event = daemon_event(daemon, call->event.kind);
+    *event = call->event;
+    event->request = (Request)(uintptr_t)call;
+    map_put(&daemon->open_calls, (uintptr_t)call, call);
+}
+
+static void take_call(Daemon *daemon, Call *call)
+{
+    switch (call->kind) {
+    case CALL_EVENT:
+        if (daemon->stop) {
+            answer(call, ERR_UNAVAILABLE, "draining");
+            return;
+        }
+        take_event(daemon, call);
+        return;
+    case CALL_READ:
+        take_read(daemon, call);
+        return;
+    case CALL_LOOK:
+        call->look(call, daemon);
+        call->done(call);
+        return;
+    case CALL_WAIT:
+        daemon_waiter_add(daemon, call);
+        return;
+    }
+}
+
+static void take_calls(Daemon *daemon)
+{
+    for (Mail *mail = mailbox_take(&daemon->calls); mail;) {
+        Mail *next = mail->next;
+        take_call(daemon, (Call *)(void *)mail);
+        mail = next;
+    }
+}
+
+/* The last turn wholly inside what the store has applied. */
+static void applied_up_to(Daemon *daemon, uint64_t position)
+{
+    if (position > daemon->applied)
+        daemon->applied = position;
+    while (daemon->mark_first < daemon->mark_count &&
+           daemon->marks[daemon->mark_first].end <= position)
+        daemon->applied_number = daemon->marks[daemon->mark_first++].number;
+    if (daemon->mark_first * 2 < daemon->mark_count)
+        return;
+    daemon->mark_count -= daemon->mark_first;
+    memmove(daemon->marks, daemon->marks + daemon->mark_first,
+            daemon->mark_count * sizeof *daemon->marks);
+    daemon->mark_first = 0;
+}
+
+static void take_keeper_news(Daemon *daemon, const KeeperNews *news)
+{
+    daemon->store_failing = news->err != ERR_OK;
+    if (news->refused)
+        log_event(LOG_ERROR, "store.refused", "operations=%llu",
+                  (unsigned long long)news->refused);
+    if (news->ops)
+        metrics_store_commit(daemon->metrics, news->commit_seconds);
+    applied_up_to(daemon, news->applied);
+    daemon_event(daemon, EVENT_APPLIED)->number = daemon->applied_number;
+    daemon_reads_release(daemon);
+}
+
+static void take_node_answer(Daemon *daemon, const Ask *ask)
+{
+    Event *event = daemon_event(daemon, EVENT_LOADED);
+    event->token = ask->token;
+    event->number = daemon->applied_number;
+    event->err = ask->err;
+    event->loaded = ask->loaded.jobs;
+    event->loaded_count = ask->loaded.count;
+    event->more = ask->loaded.more;
+    event->next_due_ms = ask->loaded.next_due_ms;
+    event->value = ask->loaded.value;
+}
+
+static void take_start_answer(Daemon *daemon, const Ask *ask)
+{
+    if (!ask->err && ask->loaded.count) {
+        Job job = ask->loaded.jobs[0];
+        job.attempt = ask->attempt;
+        daemon_start_job(daemon, &job, ask->deadline_ms);
+        return;
+    }
+    Event *event = daemon_event(daemon, EVENT_ENDED);
+    event->id = ask->load.id;
+    event->attempt = ask->attempt;
+    event->ending = (Ending){ .kind = END_NOT_STARTED,
+                              .node_fault = true,
+                              .progress = -1,
+                              .error = SLICE_LITERAL("cannot start: the store could not "
+                                                     "give the job") };
+}
+
+static void take_wait_answer(Daemon *daemon, const Ask *ask)
+{
+    if (ask->err)
+        return; /* its end will be told */
+    if (!ask->loaded.count)
+        daemon_waiters_answer(daemon, ask->load.id, ERR_NOT_FOUND);
+    else if (state_in(ask->loaded.jobs[0].state, STATES_FINAL))
+        daemon_waiters_answer(daemon, ask->load.id, ERR_OK);
+}
+
+static void take_answers(Daemon *daemon)
+{
+    Mail **last = &daemon->used_asks;
+    while (*last)
+        last = &(*last)->next;
+    *last = mailbox_take(&daemon->answers);
+    for (Mail *mail = *last; mail; mail = mail->next) {
+        Ask *ask = (Ask *)(void *)mail;
+        if (ask->is_news) {
+            take_keeper_news(daemon, (const KeeperNews *)(const void *)mail);
+            continue;
+        }
+        applied_up_to(daemon, ask->applied);
+        switch (ask->purpose) {
+        case ASK_NODE:
+            take_node_answer(daemon, ask);
+            break;
+        case ASK_START:
+            take_start_answer(daemon, ask);
+            break;
+        case ASK_WAIT:
+            take_wait_answer(daemon, ask);
+            break;
+        }
+    }
+}
+
+/* Lines `type|payload` as jobs; a line without a valid type is told and passed over. */
+static void children_of(Daemon *daemon, Slice lines, uint64_t count, Ending *ending)
+{
+    Job *jobs = arena_take(&daemon->step, (size_t)(count + 1) * sizeof(Job));
+    size_t made = 0;
+    Slice line;
+    while (made < count && lines_next(&lines, &line)) {
+        Slice type = slice_cut(&line, '|');
+        if (!name_valid(type)) {
+            log_event(LOG_WARN, "job.bad_child", "bytes=%zu", type.bytes);
+            continue;
+        }
+        jobs[made++] = (Job){ .type = type, .payload = line };
+    }
+    ending->children = jobs;
+    ending->child_count = made;
+}
+
+static void children_from_file(Daemon *daemon, const RunNews *news, Ending *ending)
+{
+    struct stat status;
+    int fd = open(news->children_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) || status.st_size > CHILDREN_BYTES_MAX) {
+        log_event(LOG_ERROR, "job.children_unreadable", "path=%s", news->children_path);
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    char *bytes = arena_take(&daemon->step, (size_t)status.st_size + 1);
+    ssize_t got = read(fd, bytes, (size_t)status.st_size);
+    close(fd);
+    children_of(daemon, slice_of(bytes, got > 0 ? (size_t)got : 0), news->child_count,
+                ending);
+}
+
+static void take_ended(Daemon *daemon, RunNews *news)
+{
+    Event *event = daemon_event(daemon, EVENT_ENDED);
+    event->id = news->id;
+    event->attempt = news->attempt;
+    Ending *ending = &event->ending;
+    *ending = (Ending){
+        .kind = news->end.signal ? END_SIGNALLED : END_EXITED,
+        .exit_status = news->end.exit_status,
+        .signal = news->end.signal,
+        .said_code = news->end.said_code,
+        .cut = news->end.result_cut,
+        .progress = news->end.progress,
+        .message = buf_slice(&news->message),
+        .result = buf_slice(&news->text),
+    };
+    if (news->children_path)
+        children_from_file(daemon, news, ending);
+    else if (news->child_count)
+        children_of(daemon, buf_slice(&news->children), news->child_count, ending);
+}
+
+static void take_failed(Daemon *daemon, RunNews *news)
+{
+    Event *event = daemon_event(daemon, EVENT_ENDED);
+    event->id = news->id;
+    event->attempt = news->attempt;
+    event->ending = (Ending){ .kind = END_NOT_STARTED,
+                              .node_fault = news->node_fault,
+                              .progress = -1,
+                              .error = buf_slice(&news->text) };
+}
+
+/* A job added at once by a running one. The key makes it one job however often the line
+ * is read again after a restart. */
+static void take_child_now(Daemon *daemon, RunNews *news)
+{
+    Slice line = buf_slice(&news->text);
+    Slice type = slice_cut(&line, '|');
+    if (!name_valid(type))
+        return;
+    char *key = arena_take(&daemon->step, 64);
+    char id[ID_TEXT_BYTES];
+    snprintf(key, 64, "child:%s:%u:%d", id_text(news->id, id), news->attempt,
+             news->number);
+    Job *job = ARENA_NEW(&daemon->step, Job);
+    *job = job_default();
+    job->type = type;
+    job->payload = line;
+    job->parent = news->id;
+    job->tenant = SLICE_LITERAL("default");
+    job->queue = SLICE_LITERAL("default");
+    Event *event = daemon_event(daemon, EVENT_ADD);
+    event->jobs = job;
+    event->count = 1;
+    event->tenant = job->tenant;
+    event->key = slice_text(key);
+    event->key_hash = SLICE_LITERAL("child");
+}
+
+static void take_news(Daemon *daemon, RunNews *news)
+{
+    Event *event;
+    switch (news->kind) {
+    case RUN_ADOPTED:
+        /* After the start only: an attempt that no one knows. It must not go on. */
+        runner_signal(daemon->runner, news->id, news->attempt, SIGKILL);
+        runner_forget(daemon->runner, news->id, news->attempt);
+        return;
+    case RUN_STARTED:
+        event = daemon_event(daemon, EVENT_STARTED);
+        event->id = news->id;
+        event->attempt = news->attempt;
+        event->pid = news->pid;
+        return;
+    case RUN_FAILED:
+        take_failed(daemon, news);
+        return;
+    case RUN_ENDED:
+        take_ended(daemon, news);
+        return;
+    case RUN_LOST:
+        event = daemon_event(daemon, EVENT_ENDED);
+        event->id = news->id;
+        event->attempt = news->attempt;
+        event->ending = (Ending){ .kind = END_LOST, .progress = -1 };
+        return;
+    case RUN_PROGRESS:
+        event = daemon_event(daemon, EVENT_PROGRESS);
+        event->id = news->id;
+        event->attempt = news->attempt;
+        event->progress = news->number;
+        event->message = buf_slice(&news->text);
+        return;
+    case RUN_CHILD:
+        take_child_now(daemon, news);
+        return;
+    case RUN_LAUNCHER_GONE:
+        log_event(LOG_ERROR, "launcher.gone", "msg=\"its jobs are lost and run again\"");
+        return;
+    case RUN_LAUNCHER_BACK:
+        log_event(LOG_INFO, "launcher.back", "msg=\"a new launcher is connected\"");
+        return;
+    case RUN_LISTED:
+        return;
+    }
+}
+
+static void take_runner(Daemon *daemon)
+{
+    Mail **last = &daemon->used_news;
+    while (*last)
+        last = &(*last)->next;
+    Mail *first = daemon->early_news;
+    daemon->early_news = NULL;
+    Mail **end = &first;
+    while (*end)
+        end = &(*end)->next;
+    *end = mailbox_take(&daemon->news);
+    *last = first;
+    for (Mail *mail = first; mail; mail = mail->next)
+        take_news(daemon, (RunNews *)(void *)mail);
+}
+
+static void take_room(Daemon *daemon)
+{
+    uint64_t lag = journal_end(daemon->journal) - daemon->applied;
+    uint64_t reserve = daemon->options.body_bytes_max / 8 + ((uint64_t)4 << 20);
+    bool no_room =
+        journal_room(daemon->journal) < reserve || lag > daemon->options.journal_lag_max;
+    if (no_room == daemon->no_room)
+        return;
+    daemon->no_room = no_room;
+    log_event(no_room ? LOG_ERROR : LOG_INFO,
+              no_room ? "journal.no_room" : "journal.room",
+              "room_bytes=%llu lag_bytes=%llu",
+              (unsigned long long)journal_room(daemon->journal), (unsigned long long)lag);
+    daemon_event(daemon, EVENT_ROOM)->flag = !no_room;
+}
+
+void daemon_collect(Daemon *daemon, Now now)
+{
+    (void)now;
+    take_room(daemon);
+    take_answers(daemon);
+    take_runner(daemon);
+    take_calls(daemon);
+}
+
+void daemon_collected_free(Daemon *daemon)
+{
+    for (Mail *mail = daemon->used_news; mail;) {
+        Mail *next = mail->next;
+        run_news_free((RunNews *)(void *)mail);
+        mail = next;
+    }
+    for (Mail *mail = daemon->used_asks; mail;) {
+        Mail *next = mail->next;
+        Ask *ask = (Ask *)(void *)mail;
+        if (ask->is_news)
+            mem_free(mail);
+        else
+            ask_free(ask);
+        mail = next;
+    }
+    daemon->used_news = daemon->used_asks = NULL;
+    daemon->event_count = 0;
+    arena_reset(&daemon->step);
+}
+
+void daemon_collect_drop(Daemon *daemon)
+{
+    Mail **last = &daemon->used_news;
+    while (*last)
+        last = &(*last)->next;
+    *last = daemon->early_news;
+    while (*last)
+        last = &(*last)->next;
+    *last = mailbox_take(&daemon->news);
+    for (last = &daemon->used_asks; *last;)
+        last = &(*last)->next;
+    *last = mailbox_take(&daemon->answers);
+    daemon_collected_free(daemon);
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon.c - see daemon.h. Here: opening and closing in order, the loop, signals. */
+#include "serve/inside.h"
+
+#include "base/log.h"
+#include "serve/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ADOPT_WAIT_MS (20 * MS_PER_S) /* for the launcher to tell what it has */
+#define STOP_FLUSH_MS (5 * MS_PER_S)  /* for the last answers to be durable */
+#define KILL_AFTER_MS (2 * MS_PER_S)  /* beyond the grace, at the second signal */
+
+static void wake_loop(void *context)
+{
+    Daemon *daemon = context;
+    uv_async_send(&daemon->wake);
+}
+
+/* Called by the journal's thread. */
+static void on_durable(void *context, uint64_t position, Err err)
+{
+    Daemon *daemon = context;
+    if (err)
+        daemon->journal_err = (int)err;
+    else
+        daemon->durable = position;
+    if (daemon->keeper)
+        keeper_wake(daemon->keeper);
+    wake_loop(daemon);
+}
+
+void daemon_call(Daemon *daemon, Call *call)
+{
+    mailbox_put(&daemon->calls, &call->mail);
+}
+
+Node *daemon_node(Daemon *daemon)
+{
+    return daemon->node;
+}
+
+const Metrics *daemon_metrics(const Daemon *daemon)
+{
+    return daemon->metrics;
+}
+
+const DaemonFacts *daemon_facts(const Daemon *daemon)
+{
+    return &daemon->facts;
+}
+
+bool daemon_ready(const Daemon *daemon, const char **out_why)
+{
+    static const char *const words[] = {
+        [READY] = "ready",
+        [NOT_STARTED] = "starting",
+        [NOT_DRAINING] = "draining",
+        [NOT_ROOM] = "journal_full",
+        [NOT_STORE] = "store_failing",
+    };
+    int state = daemon->not_ready;
+    *out_why = words[state];
+    return state == READY;
+}
+
+void daemon_state_changed(Daemon *daemon)
+{
+    NotReady state = READY;
+    if (daemon->store_failing)
+        state = NOT_STORE;
+    if (daemon->no_room)
+        state = NOT_ROOM;
+    if (daemon->stop || node_facts(daemon->node).draining)
+        state = NOT_DRAINING;
+    daemon->not_ready = (int)state;
+}
+
+/* --- opening, in order ------------------------------------------------------------ */
+
+static Err open_data(Daemon *daemon, Error *why)
+{
+    const char *dir = daemon->options.data_dir;
+    if (mkdir(dir, 0700) && errno != EEXIST)
+        return error_errno(why, "cannot make the data directory %s", dir);
+    Err err = identity_lock(dir, &daemon->lock_fd, why);
+    if (err)
+        return err;
+    return identity_begin(dir, &daemon->identity, why);
+}
+
+static Err open_store(Daemon *daemon, Error *why)
+{
+    snprintf(daemon->cluster, sizeof daemon->cluster, "%llx",
+             (unsigned long long)daemon->identity.cluster);
+    StoreOptions options = { .cluster = daemon->cluster };
+    return store_open(daemon->store_url, &options, &daemon->store, why);
+}
+
+static Err open_journal(Daemon *daemon, Error *why)
+{
+    char dir[PATH_MAX];
+    ReadPoint point = { 0 };
+    snprintf(dir, sizeof dir, "%s/journal", daemon->options.data_dir);
+    Store *store = daemon->store;
+    Err err = store->kind->read_point(store, daemon->identity.number, &point, why);
+    if (err)
+        return err;
+    JournalOptions options = {
+        .dir = dir,
+        .segment_bytes = daemon->options.segment_bytes,
+        .keep_bytes = daemon->options.journal_keep_bytes,
+        .keep_ms = daemon->options.journal_keep_ms,
+        .node = daemon->identity.number,
+        .epoch = daemon->identity.epoch,
+        .cluster = daemon->identity.cluster,
+        .read_point = point.position,
+        .on_durable = on_durable,
+        .context = daemon,
+    };
+    err = journal_open(&options, &daemon->journal, why);
+    if (err)
+        return err;
+    daemon->applied = point.position;
+    err = keeper_catch_up(store, daemon->journal, &daemon->applied, why);
+    daemon->durable = journal_durable(daemon->journal);
+    return err;
+}
+
+static void stored_setting(void *context, const Definition *definition)
+{
+    Error why = { 0 };
+    if (settings_apply(context, definition->key, definition->value, &why))
+        log_event(LOG_WARN, "config.ignored", "why=\"%s\"", why.text);
+}
+
+static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const Job *),
+                     Error *why)
+{
+    Loaded loaded = { 0 };
+    Err err = daemon->store->kind->load(daemon->store, load, &loaded, why);
+    for (size_t i = 0; !err && i < loaded.count; i++)
+        put(daemon->node, &loaded.jobs[i]);
+    loaded_done(&loaded);
+    return err;
+}
+
+static Err open_node(Daemon *daemon, Error *why)
+{
+    Store *store = daemon->store;
+    NodeOptions options = {
+        .sysid = slice_text(daemon->identity.sysid),
+        .number = daemon->identity.number,
+        .seed = daemon->identity.cluster ^ daemon->identity.epoch,
+        .settings = daemon->options.settings,
+    };
+    Err err = store->kind->last_id(store, options.number, &options.last_id, why);
+    if (!err)
+        err = store->kind->definitions(store, SLICE_LITERAL("config"), stored_setting,
+                                       &options.settings, why);
+    if (err)
+        return err;
+    daemon->node = node_new(&options);
+    err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
+    if (err)
+        return err;
+    Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };
+    return load_into(daemon, &running, node_load_running, why);
+}
+
+/* Attempts that outlived the last daemon. What the launcher tells besides stays in the
+ * box for the first turn. */
+static Err adopt(Daemon *daemon, Error *why)
+{
+    Mail *later = NULL;
+    Mail **last = &later;
+    bool listed = false;
+    unsigned adopted = 0;
+    int64_t give_up = clock_now().boot_ms + ADOPT_WAIT_MS;
+    while (!listed) {
+        int64_t left_ms = give_up - clock_now().boot_ms;
+        if (left_ms <= 0)
+            return error_set(why, ERR_TIMEOUT, "the launcher does not answer");
+        for (Mail *mail = mailbox_wait(&daemon->news, left_ms); mail;) {
+            RunNews *news = (RunNews *)(void *)mail;
+            mail = mail->next;
+            if (news->kind == RUN_ADOPTED &&
+                node_adopt(daemon->node, news->id, news->attempt, clock_now())) {
+                adopted++;
+                run_news_free(news);
+                continue;
+            }
+            listed = listed || news->kind == RUN_LISTED;
+            news->mail.next = NULL;
+            *last = &news->mail;
+            last = &news->mail.next;
+        }
+    }
+    daemon->early_news = later;
+    if (adopted)
+        log_event(LOG_INFO, "jobs.adopted", "count=%u", adopted);
+    return ERR_OK;
+}
+
+static Err open_runner(Daemon *daemon, Error *why)
+{
+    RunnerOptions options = {
+        .data_dir = daemon->options.data_dir,
+        .launcher = daemon->options.launcher,
+        .node = slice_text(daemon->identity.sysid),
+        .api_url = slice_text(daemon->facts.api_url),
+        .output_bytes_max = (int64_t)daemon->options.output_bytes_max,
+        .result_bytes_max = (int64_t)daemon->options.result_bytes_max,
+        .news = &daemon->news,
+    };
+    Err err = runner_open(&daemon->runner, &options, why);
+    if (err)
+        return err;
+    return adopt(daemon, why);
+}
+
+static Err open_http(Daemon *daemon, Error *why)
+{
+    const DaemonOptions *from = &daemon->options;
+    snprintf(daemon->socket_path, sizeof daemon->socket_path, "%s/pawl.sock",
+             from->data_dir);
+    HttpOptions options = {
+        .tcp = from->listen,
+        .socket_path = daemon->socket_path,
+        .header_bytes_max = from->header_bytes_max,
+        .body_bytes_max = from->body_bytes_max,
+        .connections_max = from->connections_max,
+        .idle_ms = from->idle_ms,
+    };
+    Err err = http_open(&options, daemon, &daemon->http, why);
+    if (err)
+        return err;
+    snprintf(daemon->listen, sizeof daemon->listen, "%s", http_address(daemon->http));
+    daemon->options.listen = daemon->listen;
+    if (daemon->listen[0])
+        snprintf(daemon->api_url, sizeof daemon->api_url, "http://%s", daemon->listen);
+    else
+        snprintf(daemon->api_url, sizeof daemon->api_url, "unix:%s", daemon->socket_path);
+    char line[80];
+    snprintf(line, sizeof line, "%s\n", daemon->listen);
+    return file_replace(from->data_dir, "listen", line, why);
+}
+
+static void fill_facts(Daemon *daemon)
+{
+    const DaemonOptions *from = &daemon->options;
+    daemon->facts = (DaemonFacts){
+        .data_dir = from->data_dir,
+        .sysid = daemon->identity.sysid,
+        .node = daemon->identity.number,
+        .started_ms = clock_now().wall_ms,
+        .listen = daemon->listen,
+        .api_url = daemon->api_url,
+        .store_url = daemon->store_url,
+        .payload_bytes_max = from->payload_bytes_max,
+        .body_bytes_max = from->body_bytes_max,
+        .output_bytes_max = from->output_bytes_max,
+        .connections_max = from->connections_max,
+    };
+}
+
+/* --- the loop ------------------------------------------------------------------------
+ */
+
+static void journal_failed(const Daemon *daemon)
+{
+    /* What the disk may have lost is unknown: no answer is right any more but to leave
+     * and read what is there (reliability rule 2). Jobs stay with the launcher. */
+    log_event(LOG_ERROR, "journal.failed",
+              "err=%s msg=\"leaving; start again when the "
+              "disk works\"",
+              err_name((Err)daemon->journal_err));
+    _exit(74);
+}
+
+static bool flushed(const Daemon *daemon)
+{
+    return journal_end(daemon->journal) <= daemon->durable && !daemon->held->next;
+}
+
+/* A private daemon leaves when there has been nothing to do for a while. */
+static void private_idle(Daemon *daemon, Now now)
+{
+    if (!daemon->options.private_one || daemon->stop)
+        return;
+    if (metrics_unfinished(daemon->metrics) || !daemon->busy_boot)
+        daemon->busy_boot = now.boot_ms;
+    if (now.boot_ms - daemon->busy_boot < daemon->options.private_idle_ms)
+        return;
+    log_event(LOG_INFO, "daemon.idle", "msg=\"nothing unfinished: leaving\"");
+    daemon->stop = STOP_DRAIN;
+    daemon->stop_boot = now.boot_ms;
+}
+
+static void end_running(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    runner_signal(daemon->runner, job->id, job->attempt, SIGTERM);
+}
+
+static void kill_running(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    runner_signal(daemon->runner, job->id, job->attempt, SIGKILL);
+}
+
+/* First signal: record and leave, jobs go on. Second: end them too. */
+static bool may_leave(Daemon *daemon, Now now)
+{
+    int64_t since_ms = now.boot_ms - daemon->stop_boot;
+    if (daemon->stop == STOP_DRAIN)
+        return flushed(daemon) || since_ms > STOP_FLUSH_MS;
+    if (!node_facts(daemon->node).slots_used)
+        return flushed(daemon);
+    int64_t grace_ms = node_settings(daemon->node)->grace_ms;
+    if (since_ms > grace_ms)
+        node_running(daemon->node, kill_running, daemon);
+    return since_ms > grace_ms + KILL_AFTER_MS;
+}
+
+static void on_timer(uv_timer_t *handle);
+
+static void schedule_wake(Daemon *daemon)
+{
+    Now now = clock_now();
+    int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
+    if (daemon->waiter_count && wait_ms > 100)
+        wait_ms = 100; /* waiters have deadlines of their own */
+    if (daemon->stop && wait_ms > 20)
+        wait_ms = 20;
+    uv_timer_stop(&daemon->timer);
+    uv_timer_start(&daemon->timer, on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+}
+
+static void reload(Daemon *daemon)
+{
+    NodeSettings settings = *node_settings(daemon->node);
+    daemon->hangup = false;
+    if (daemon->options.reload &&
+        daemon->options.reload(daemon->options.reload_context, &settings))
+        node_settings_set(daemon->node, &settings);
+}
+
+static void run_turn(Daemon *daemon)
+{
+    if (daemon->journal_err)
+        journal_failed(daemon);
+    if (daemon->hangup)
+        reload(daemon);
+    daemon_turn(daemon);
+    Now now = clock_now();
+    private_idle(daemon, now);
+    if (daemon->stop && may_leave(daemon, now)) {
+        uv_stop(&daemon->loop);
+        return;
+    }
+    schedule_wake(daemon);
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    run_turn(handle->data);
+}
+
+static void on_timer(uv_timer_t *handle)
+{
+    run_turn(handle->loop->data);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    Daemon *daemon = handle->data;
+    if (number == SIGHUP) {
+        daemon->hangup = true;
+        run_turn(daemon);
+        return;
+    }
+    uint32_t running = node_facts(daemon->node).slots_used;
+    daemon->stop_boot = clock_now().boot_ms;
+    if (daemon->stop) {
+        log_event(LOG_WARN, "daemon.stopping", "msg=\"ending %u running jobs\"", running);
+        daemon->stop = STOP_JOBS;
+        node_running(daemon->node, end_running, daemon);
+    } else {
+        log_event(LOG_INFO, "daemon.stopping",
+                  "msg=\"%u running jobs go on; the next start takes them over\"",
+                  running);
+        daemon->stop = STOP_DRAIN;
+    }
+    run_turn(daemon);
+}
+
+static void open_loop(Daemon *daemon)
+{
+    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
+    uv_loop_init(&daemon->loop);
+    daemon->loop.data = daemon;
+    uv_async_init(&daemon->loop, &daemon->wake, on_wake);
+    daemon->wake.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->timer);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void open_boxes(Daemon *daemon)
+{
+    Mailbox *boxes[] = { &daemon->calls, &daemon->answers, &daemon->news };
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
+        mailbox_init(boxes[i]);
+        boxes[i]->wake = wake_loop;
+        boxes[i]->wake_context = daemon;
+    }
+}
+
+static Err open_all(Daemon *daemon, Error *why)
+{
+    static Err (*const steps[])(Daemon *, Error *) = {
+        open_data, open_store, open_journal, open_node, open_http, open_runner,
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        Err err = steps[i](daemon, why);
+        if (err)
+            return err;
+        fill_facts(daemon);
+    }
+    return reader_open(daemon->store_url, &daemon->reader, why);
+}
+
+Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
+{
+    Daemon *daemon = MEM_NEW(Daemon);
+    daemon->options = *options;
+    snprintf(daemon->data_dir, sizeof daemon->data_dir, "%s", options->data_dir);
+    snprintf(daemon->store_url, sizeof daemon->store_url, "%s", options->store_url);
+    snprintf(daemon->listen, sizeof daemon->listen, "%s", options->listen);
+    daemon->options.data_dir = daemon->data_dir;
+    daemon->options.store_url = daemon->store_url;
+    daemon->options.listen = daemon->listen;
+    daemon->lock_fd = -1;
+    daemon->not_ready = NOT_STARTED;
+    daemon->held_last = &daemon->held;
+    daemon->reads_last = &daemon->reads;
+    daemon->metrics = metrics_new();
+    open_loop(daemon);
+    open_boxes(daemon);
+    Err err = open_all(daemon, why);
+    if (err) {
+        daemon_close(daemon);
+        return err;
+    }
+    KeeperOptions keeper = { .store = daemon->store,
+                             .journal = daemon->journal,
+                             .answers = &daemon->answers,
+                             .applied = daemon->applied };
+    daemon->keeper = keeper_open(&keeper);
+    node_recovered(daemon->node);
+    daemon_state_changed(daemon);
+    *out = daemon;
+    return ERR_OK;
+}
+
+int daemon_run(Daemon *daemon)
+{
+    run_turn(daemon);
+    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    return 0;
+}
+
+/* --- closing, the other way round -----------------------------------------------------
+ */
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void free_held(Daemon *daemon)
+{
+    Turn *lists[] = { daemon->held, daemon->spare };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (Turn *turn = lists[i]; turn;) {
+            Turn *next = turn->next;
+            outbox_done(&turn->out);
+            mem_free(turn);
+            turn = next;
+        }
+    }
+}
+
+/* Whoever still waits is told. */
+static void refuse(Call *call)
+{
+    call->err = ERR_UNAVAILABLE;
+    call->problem = "draining";
+    call->done(call);
+}
+
+static void refuse_list(Call *call)
+{
+    while (call) {
+        Call *next = (Call *)(void *)call->mail.next;
+        refuse(call);
+        call = next;
+    }
+}
+
+static void refuse_all(Daemon *daemon)
+{
+    MapEntry entry;
+    refuse_list(daemon->reads);
+    for (size_t at = 0; map_next(&daemon->waiters, &at, &entry);)
+        refuse_list(entry.value);
+    for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);)
+        refuse(entry.value);
+}
+
+/* The listeners end only when every request is answered, and requests may still come in
+ * while they do: this thread answers them. */
+static void *refuse_late(void *context)
+{
+    Daemon *daemon = context;
+    while (!mailbox_closed(&daemon->calls))
+        refuse_list((Call *)(void *)mailbox_wait(&daemon->calls, -1));
+    return NULL;
+}
+
+static void close_http(Daemon *daemon)
+{
+    pthread_t thread;
+    daemon->calls.wake = NULL;
+    refuse_all(daemon);
+    pthread_create(&thread, NULL, refuse_late, daemon);
+    http_close(daemon->http);
+    mailbox_close(&daemon->calls);
+    pthread_join(thread, NULL);
+}
+
+static void free_memory(Daemon *daemon)
+{
+    daemon_collect_drop(daemon);
+    free_held(daemon);
+    node_free(daemon->node);
+    bodies_done(&daemon->bodies);
+    metrics_free(daemon->metrics);
+    map_done(&daemon->waiters);
+    map_done(&daemon->open_calls);
+    mem_free(daemon->marks);
+    mem_free(daemon->events);
+    arena_done(&daemon->step);
+    mailbox_done(&daemon->calls);
+    mailbox_done(&daemon->answers);
+    mailbox_done(&daemon->news);
+}
+
+void daemon_close(Daemon *daemon)
+{
+    daemon->not_ready = NOT_DRAINING;
+    keeper_stop(daemon->keeper);
+    reader_close(daemon->reader);
+    close_http(daemon);
+    runner_close(daemon->runner);
+    journal_close(daemon->journal);
+    keeper_free(daemon->keeper);
+    store_close(daemon->store);
+    uv_walk(&daemon->loop, close_handle, NULL);
+    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&daemon->loop);
+    free_memory(daemon);
+    if (daemon->lock_fd >= 0)
+        close(daemon->lock_fd);
+    mem_free(daemon);
+}

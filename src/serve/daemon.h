@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon.h - one node as a running program: opened, run until told to stop, closed. */
+#ifndef SERVE_DAEMON_H
+#define SERVE_DAEMON_H
+
+#include "serve/door.h"
+#include "serve/identity.h"
+
+typedef struct DaemonOptions {
+    const char *data_dir;  /* absolute; exists or is made, mode 0700 */
+    const char *listen;    /* "127.0.0.1:7420"; "": the Unix socket only */
+    const char *store_url; /* "sqlite:/PATH" */
+    bool ack_store;        /* answer only when the store has committed too */
+    const char *launcher;  /* program; NULL: as it is found */
+    NodeSettings settings;
+    uint64_t segment_bytes;
+    uint64_t journal_keep_bytes;
+    int64_t journal_keep_ms;
+    uint64_t journal_lag_max; /* bytes the store may be behind; more: adds get 503 */
+    uint64_t body_bytes_max;
+    uint64_t payload_bytes_max;
+    uint64_t output_bytes_max;
+    uint64_t result_bytes_max;
+    uint64_t header_bytes_max;
+    uint32_t connections_max;
+    int64_t idle_ms;  /* of an HTTP connection */
+    bool private_one; /* leaves after private_idle_ms with nothing unfinished */
+    int64_t private_idle_ms;
+    /* SIGHUP: fills *settings anew; false leaves everything as it is. */
+    bool (*reload)(void *context, NodeSettings *settings);
+    void *reload_context;
+} DaemonOptions;
+
+/* Opens everything in order: data directory and lock, identity, store, journal (whose
+ * tail goes into the store), launcher (whose jobs are taken over), listeners. After
+ * ERR_OK daemon_ready() is true. */
+MUST_CHECK Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why);
+
+/* Turns until SIGTERM or SIGINT; returns the exit status of the program. */
+int daemon_run(Daemon *daemon);
+
+/* Jobs that run go on with the launcher. */
+void daemon_close(Daemon *daemon);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* effects.c - what is done outside once it is safe: answers, starts, signals, questions,
+ * and telling everyone who listens. */
+#include "serve/inside.h"
+
+#include "base/log.h"
+#include "serve/job_json.h"
+#include "serve/settings.h"
+
+static void reply(Daemon *daemon, const Effect *effect)
+{
+    Call *call = (Call *)(uintptr_t)effect->request;
+    if (!map_remove(&daemon->open_calls, effect->request))
+        return; /* no one waits */
+    call->err = effect->err;
+    call->problem = effect->problem;
+    call->allowed = effect->allowed;
+    call->first = effect->first;
+    call->count = effect->count;
+    call->node = daemon->identity.number;
+    call->replayed = effect->replayed;
+    if (effect->job) {
+        call->job = job_copy(&call->arena, effect->job);
+        call->has_job = true;
+    }
+    call->done(call);
+}
+
+void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
+{
+    Buf document = { 0 };
+    JsonOut json = { .out = &document };
+    Job running = *job;
+    running.state = JOB_RUNNING;
+    running.node = slice_text(daemon->identity.sysid);
+    job_json(&json, NULL, &running);
+    RunOrder order = {
+        .job = &running,
+        .document = buf_slice(&document),
+        .deadline_ms = deadline_ms,
+        .children_now = slice_is(job->children, "immediate"),
+    };
+    runner_start(daemon->runner, &order);
+    buf_done(&document);
+}
+
+/* The whole job: at hand if it was accepted a moment ago, else from the store. */
+static void start(Daemon *daemon, const Effect *effect)
+{
+    Body *body = bodies_take(&daemon->bodies, effect->id);
+    Job job;
+    if (body && !body_job(body, &job)) {
+        job.attempt = effect->attempt;
+        daemon_start_job(daemon, &job, effect->deadline_ms);
+        body_free(body);
+        return;
+    }
+    body_free(body);
+    Ask *ask = MEM_NEW(Ask);
+    ask->purpose = ASK_START;
+    ask->load = (Load){ .kind = LOAD_JOB, .id = effect->id };
+    ask->attempt = effect->attempt;
+    ask->deadline_ms = effect->deadline_ms;
+    ask->needs = daemon->durable;
+    keeper_ask(daemon->keeper, ask);
+}
+
+static LoadKind load_kind(LoadWhat what)
+{
+    switch (what) {
+    case WANT_WINDOW:
+        return LOAD_WINDOW;
+    case WANT_DUE:
+        return LOAD_DUE;
+    case WANT_JOB:
+        return LOAD_JOB;
+    case WANT_KEY:
+        return LOAD_KEY;
+    case WANT_OLD_DONE:
+    case WANT_OLD_OTHER:
+        return LOAD_OLD;
+    }
+    return LOAD_JOB;
+}
+
+static void ask_store(Daemon *daemon, const Effect *effect)
+{
+    Ask *ask = MEM_NEW(Ask);
+    ask->purpose = ASK_NODE;
+    ask->token = effect->token;
+    ask->needs = journal_end(daemon->journal);
+    ask->load = (Load){
+        .kind = load_kind(effect->what),
+        .id = effect->id,
+        .tenant = slice_copy(&ask->arena, effect->tenant),
+        .queue = slice_copy(&ask->arena, effect->queue),
+        .key = slice_copy(&ask->arena, effect->key),
+        .pull = effect->pull,
+        .behind = effect->behind,
+        .priority = effect->priority,
+        .dt_ms = effect->dt_ms,
+        .behind_id = effect->behind_id,
+        .limit = effect->limit,
+        .states = effect->what == WANT_OLD_DONE
+                      ? STATE_BIT(JOB_DONE)
+                      : STATES_FINAL & ~(unsigned)STATE_BIT(JOB_DONE),
+    };
+    keeper_ask(daemon->keeper, ask);
+}
+
+/* 002's analytics live on these three lines (S2.11, S2.12). */
+static void log_change(const Daemon *daemon, const Effect *effect)
+{
+    char id[ID_TEXT_BYTES];
+    char fields[640];
+    snprintf(fields, sizeof fields,
+             "job=%s type=" SLICE_FMT " queue=" SLICE_FMT " tenant=" SLICE_FMT
+             " priority=%lld node=%s",
+             id_text(effect->id, id), SLICE_ARG(effect->type), SLICE_ARG(effect->queue),
+             SLICE_ARG(effect->tenant), (long long)effect->priority,
+             daemon->identity.sysid);
+    if (effect->code || state_in(effect->state, STATES_FINAL))
+        log_event(LOG_INFO, "job.finished", "%s attempt=%u state=%s code=%s dur_ms=%lld",
+                  fields, effect->attempt, state_name(effect->state),
+                  code_name(effect->code), (long long)effect->run_ms);
+    else if (effect->state == JOB_RUNNING && effect->was == JOB_READY)
+        log_event(LOG_INFO, "job.started", "%s attempt=%u wait_ms=%lld", fields,
+                  effect->attempt, (long long)effect->wait_ms);
+    else if (effect->state == effect->was && !effect->attempt)
+        log_event(LOG_INFO, "job.added", "%s state=%s count=%llu", fields,
+                  state_name(effect->state), (unsigned long long)effect->count);
+    else
+        log_event(LOG_INFO, "job.changed", "%s state=%s was=%s", fields,
+                  state_name(effect->state), state_name(effect->was));
+}
+
+static void changed(Daemon *daemon, const Effect *effect)
+{
+    metrics_changed(daemon->metrics, effect);
+    log_change(daemon, effect);
+    if (state_in(effect->state, STATES_FINAL))
+        daemon_waiters_answer(daemon, effect->id, ERR_OK);
+}
+
+static void defined(Daemon *daemon, const Effect *effect)
+{
+    Error why = { 0 };
+    if (!slice_is(effect->table, "config"))
+        return;
+    NodeSettings settings = *node_settings(daemon->node);
+    if (settings_apply(&settings, effect->key, effect->value, &why)) {
+        log_event(LOG_ERROR, "config.refused", "why=\"%s\"", why.text);
+        return;
+    }
+    node_settings_set(daemon->node, &settings);
+    log_event(LOG_INFO, "config.changed", "key=" SLICE_FMT " value=" SLICE_FMT,
+              SLICE_ARG(effect->key), SLICE_ARG(effect->value));
+}
+
+void daemon_effect(Daemon *daemon, const Effect *effect)
+{
+    switch (effect->kind) {
+    case EFFECT_REPLY:
+        reply(daemon, effect);
+        return;
+    case EFFECT_START:
+        start(daemon, effect);
+        return;
+    case EFFECT_SIGNAL:
+        runner_signal(daemon->runner, effect->id, effect->attempt, effect->signal);
+        return;
+    case EFFECT_FORGET:
+        runner_forget(daemon->runner, effect->id, effect->attempt);
+        return;
+    case EFFECT_LOAD:
+        ask_store(daemon, effect);
+        return;
+    case EFFECT_CHANGED:
+        changed(daemon, effect);
+        return;
+    case EFFECT_ERASE:
+        runner_erase(daemon->runner, effect->id, effect->attempt);
+        return;
+    case EFFECT_DEFINED:
+        defined(daemon, effect);
+        return;
+    }
+}
+
+/* Someone waits for a job's end. It may have come already: the store is asked once, after
+ * the waiter is in place, so that no end falls between. */
+void daemon_waiter_add(Daemon *daemon, Call *call)
+{
+    JobId id = call->event.id;
+    call->deadline_boot = clock_now().boot_ms + call->timeout_ms;
+    call->mail.next = map_find(&daemon->waiters, id);
+    map_put(&daemon->waiters, id, call);
+    daemon->waiter_count++;
+    Ask *ask = MEM_NEW(Ask);
+    ask->purpose = ASK_WAIT;
+    ask->load = (Load){ .kind = LOAD_JOB, .id = id };
+    ask->needs = journal_end(daemon->journal);
+    keeper_ask(daemon->keeper, ask);
+}
+
+static void answer_list(Daemon *daemon, Call *call, Err err)
+{
+    while (call) {
+        Call *next = (Call *)(void *)call->mail.next;
+        daemon->waiter_count--;
+        call->err = err;
+        call->problem = err == ERR_NOT_FOUND ? "job_not_found" : NULL;
+        call->done(call);
+        call = next;
+    }
+}
+
+void daemon_waiters_answer(Daemon *daemon, JobId id, Err err)
+{
+    if (daemon->waiter_count)
+        answer_list(daemon, map_remove(&daemon->waiters, id), err);
+}
+
+/* Splits the waiters of one job into those whose time is up and those who stay. */
+static Call *take_expired(Call **list, int64_t boot_ms)
+{
+    Call *expired = NULL;
+    for (Call **at = list; *at;) {
+        Call *call = *at;
+        if (call->deadline_boot > boot_ms) {
+            at = (Call **)(void *)&call->mail.next;
+            continue;
+        }
+        *at = (Call *)(void *)call->mail.next;
+        call->mail.next = (Mail *)(void *)expired;
+        expired = call;
+    }
+    return expired;
+}
+
+void daemon_waiters_expire(Daemon *daemon, Now now)
+{
+    Call *expired = NULL;
+    JobId id = 0;
+    do {
+        MapEntry entry;
+        expired = NULL;
+        for (size_t at = 0; !expired && daemon->waiter_count &&
+                            map_next(&daemon->waiters, &at, &entry);) {
+            Call *list = entry.value;
+            expired = take_expired(&list, now.boot_ms);
+            if (!expired)
+                continue;
+            id = entry.key;
+            map_remove(&daemon->waiters, id);
+            if (list)
+                map_put(&daemon->waiters, id, list);
+        }
+        answer_list(daemon, expired, ERR_TIMEOUT);
+    } while (expired);
+}

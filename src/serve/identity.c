@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* identity.c - see identity.h. */
+#include "serve/identity.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define IDENTITY_FILE       "identity"
+#define IDENTITY_BYTES_MAX  512
+#define HOST_NAME_BYTES_MAX 40 /* of the host's name in a sysid */
+
+static Err write_all(int fd, const char *text)
+{
+    for (size_t left = strlen(text); left;) {
+        ssize_t written = write(fd, text, left);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return err_from_errno(errno);
+        text += written;
+        left -= (size_t)written;
+    }
+    return ERR_OK;
+}
+
+static Err sync_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_from_errno(errno);
+    int failed = fsync(fd);
+    close(fd);
+    return failed ? ERR_IO : ERR_OK;
+}
+
+Err file_replace(const char *dir, const char *name, const char *text, Error *why)
+{
+    char path[PATH_MAX];
+    char temporary[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(temporary, sizeof temporary, "%s/.%s.new", dir, name);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(why, "cannot write %s", temporary);
+    Err err = write_all(fd, text);
+    if (!err && fsync(fd))
+        err = ERR_IO;
+    close(fd);
+    if (!err && rename(temporary, path))
+        err = err_from_errno(errno);
+    if (!err)
+        err = sync_dir(dir);
+    if (err)
+        return error_set(why, err, "cannot write %s: %s", path, err_name(err));
+    return ERR_OK;
+}
+
+static uint64_t random_u64(void)
+{
+    uint64_t value = 0;
+    while (getrandom(&value, sizeof value, 0) != (ssize_t)sizeof value)
+        ;
+    return value;
+}
+
+static void make_new(Identity *identity)
+{
+    char host[HOST_NAME_BYTES_MAX + 1] = "node";
+    if (gethostname(host, sizeof host - 1) == 0)
+        host[sizeof host - 1] = '\0';
+    for (char *at = host; *at; at++)
+        if (!name_valid(slice_of(at, 1)))
+            *at = '_';
+    uint64_t luck = random_u64();
+    snprintf(identity->sysid, sizeof identity->sysid, "%s-%04x", host[0] ? host : "node",
+             (unsigned)(luck & 0xffff));
+    identity->number = 1;
+    identity->cluster = random_u64() >> 1; /* stays a positive number everywhere */
+}
+
+static Err read_existing(const char *path, Identity *out, bool *out_found, Error *why)
+{
+    char text[IDENTITY_BYTES_MAX];
+    *out_found = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? ERR_OK : error_errno(why, "cannot read %s", path);
+    ssize_t bytes = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (bytes < 0)
+        return error_errno(why, "cannot read %s", path);
+    text[bytes] = '\0';
+    unsigned number;
+    unsigned long long cluster;
+    unsigned long long epoch;
+    int fields = sscanf(text, "sysid=%63s number=%u cluster=%llx epoch=%llu", out->sysid,
+                        &number, &cluster, &epoch);
+    if (fields != 4 || number > 1023)
+        return error_set(why, ERR_CORRUPT,
+                         "%s is not an identity file; restore it, or move it away to "
+                         "start under a new identity with an empty data directory",
+                         path);
+    out->number = (uint16_t)number;
+    out->cluster = cluster;
+    out->epoch = epoch;
+    *out_found = true;
+    return ERR_OK;
+}
+
+Err identity_begin(const char *data_dir, Identity *out, Error *why)
+{
+    char path[PATH_MAX];
+    char text[IDENTITY_BYTES_MAX];
+    Identity identity = { 0 };
+    bool found;
+    snprintf(path, sizeof path, "%s/" IDENTITY_FILE, data_dir);
+    Err err = read_existing(path, &identity, &found, why);
+    if (err)
+        return err;
+    if (!found)
+        make_new(&identity);
+    identity.epoch++;
+    snprintf(text, sizeof text, "sysid=%s\nnumber=%u\ncluster=%llx\nepoch=%llu\n",
+             identity.sysid, identity.number, (unsigned long long)identity.cluster,
+             (unsigned long long)identity.epoch);
+    err = file_replace(data_dir, IDENTITY_FILE, text, why);
+    if (err)
+        return err;
+    *out = identity;
+    return ERR_OK;
+}
+
+Err identity_lock(const char *data_dir, int *out_fd, Error *why)
+{
+    char path[PATH_MAX];
+    char text[32] = "";
+    snprintf(path, sizeof path, "%s/pawl.lock", data_dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(why, "cannot open %s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        ssize_t bytes = read(fd, text, sizeof text - 1);
+        text[bytes > 0 ? bytes : 0] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        close(fd);
+        return error_set(why, ERR_BUSY,
+                         "another daemon (process %s) uses %s; use it, stop it, or give "
+                         "this one its own --data",
+                         text[0] ? text : "unknown", data_dir);
+    }
+    int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)length, 0) != length) {
+        close(fd);
+        return error_errno(why, "cannot write %s", path);
+    }
+    *out_fd = fd;
+    return ERR_OK;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* identity.h - who this daemon is: kept in its data directory over restarts.
+ *
+ * sysid: the name under which it owns jobs; number: its part of job ids; cluster: which
+ * store and journal belong together; epoch: counts its starts, so that two lives of one
+ * node can be told apart. */
+#ifndef SERVE_IDENTITY_H
+#define SERVE_IDENTITY_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+#define SYSID_BYTES 64
+
+typedef struct Identity {
+    char sysid[SYSID_BYTES];
+    uint16_t number;
+    uint64_t cluster;
+    uint64_t epoch;
+} Identity;
+
+/* Reads <data>/identity, makes it if it is not there, and counts the epoch up, durably
+ * before it returns. */
+MUST_CHECK Err identity_begin(const char *data_dir, Identity *out, Error *why);
+
+/* One daemon per data directory: holds <data>/pawl.lock until the process ends.
+ * ERR_BUSY names the process that has it. Returns the descriptor. */
+MUST_CHECK Err identity_lock(const char *data_dir, int *out_fd, Error *why);
+
+/* Writes a small file whole or not at all: temporary name, fsync, rename, fsync. */
+MUST_CHECK Err file_replace(const char *dir, const char *name, const char *text,
+                            Error *why);
+
+#endif

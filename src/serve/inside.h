@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inside.h - the daemon's own state; only its loop thread touches it, except for what is
+ * marked atomic. Shared by daemon.c, turn.c, collect.c, effects.c and bodies.c. */
+#ifndef SERVE_INSIDE_H
+#define SERVE_INSIDE_H
+
+#include "base/map.h"
+#include "run/process.h"
+#include "serve/daemon.h"
+#include "serve/http.h"
+#include "serve/keeper.h"
+#include "serve/metrics.h"
+#include "serve/reader.h"
+
+#include <stdatomic.h>
+#include <uv.h>
+
+#define DAEMON_PATH_BYTES 4200 /* PATH_MAX and a prefix */
+
+/* A turn whose effects wait for the journal; its outbox owns what they point to. */
+typedef struct Turn {
+    struct Turn *next;
+    Outbox out;
+    uint64_t end; /* journal position behind what it appended */
+    size_t done;  /* effects run so far */
+} Turn;
+
+typedef struct TurnMark { /* where in the journal a turn ended */
+    uint64_t number;
+    uint64_t end;
+} TurnMark;
+
+/* Whole jobs on their way from acceptance to start, so that starting one soon after
+ * needs no question to the store. Bounded in bytes, oldest out first. */
+typedef struct Body Body;
+typedef struct Bodies {
+    Map by_id;
+    Body *oldest;
+    Body *newest;
+    size_t bytes;
+} Bodies;
+
+void bodies_put(Bodies *bodies, const Job *job);
+Body *bodies_take(Bodies *bodies, JobId id); /* NULL when it is not there */
+MUST_CHECK Err body_job(const Body *body, Job *out_job);
+void body_free(Body *body);
+void bodies_done(Bodies *bodies);
+
+typedef enum StopStep { STOP_NO, STOP_DRAIN, STOP_JOBS } StopStep;
+
+struct Daemon {
+    DaemonOptions options;
+    DaemonFacts facts;
+    Identity identity;
+    int lock_fd;
+    char cluster[32];
+    char data_dir[DAEMON_PATH_BYTES];
+    char store_url[DAEMON_PATH_BYTES];
+    char socket_path[DAEMON_PATH_BYTES];
+    char listen[64];
+    char api_url[DAEMON_PATH_BYTES];
+
+    uv_loop_t loop;
+    uv_async_t wake;
+    uv_timer_t timer;
+    uv_signal_t signals[3];
+
+    Node *node;
+    Journal *journal;
+    Store *store;
+    Keeper *keeper;
+    Reader *reader;
+    Runner *runner;
+    Http *http;
+    Metrics *metrics;
+
+    Mailbox calls;   /* from the doors */
+    Mailbox answers; /* from the keeper */
+    Mailbox news;    /* from the runner */
+    _Atomic uint64_t durable;
+    _Atomic int journal_err;
+    _Atomic int not_ready; /* a NotReady; 0 when all is well */
+    _Atomic bool hangup;
+
+    Event *events;
+    size_t event_count;
+    size_t event_capacity;
+    Arena step;       /* what the events of this turn point to */
+    Mail *early_news; /* what the launcher told while we opened */
+    Mail *used_news;  /* freed after the step */
+    Mail *used_asks;
+
+    Turn *held; /* turns with effects that wait, oldest first */
+    Turn **held_last;
+    Turn *spare;
+    TurnMark *marks; /* of turns that the store has not applied yet, oldest first */
+    size_t mark_first;
+    size_t mark_count;
+    size_t mark_capacity;
+    uint64_t applied;        /* journal position that the store has */
+    uint64_t applied_number; /* last turn wholly inside it */
+
+    Bodies bodies;
+    Call *reads; /* reads that wait for the store, oldest first */
+    Call **reads_last;
+    Map open_calls; /* CALL_EVENT calls that are not answered yet, by address */
+    Map waiters;    /* job id -> list of Calls */
+    size_t waiter_count;
+    bool store_failing;
+    bool no_room;
+    StopStep stop;
+    int64_t stop_boot;
+    int64_t busy_boot; /* when there was last something unfinished (private daemons) */
+};
+
+typedef enum NotReady { READY, NOT_STARTED, NOT_DRAINING, NOT_ROOM, NOT_STORE } NotReady;
+
+/* turn.c */
+void daemon_turn(Daemon *daemon);
+void daemon_release(Daemon *daemon); /* effects of turns that are durable */
+
+/* collect.c */
+void daemon_collect(Daemon *daemon, Now now);
+void daemon_collected_free(Daemon *daemon);
+void daemon_collect_drop(Daemon *daemon); /* what is in the boxes, at the end */
+Event *daemon_event(Daemon *daemon, EventKind kind);
+void daemon_reads_release(Daemon *daemon);
+
+/* effects.c */
+void daemon_effect(Daemon *daemon, const Effect *effect);
+void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms);
+void daemon_waiter_add(Daemon *daemon, Call *call);
+void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
+void daemon_waiters_expire(Daemon *daemon, Now now);
+
+/* daemon.c */
+void daemon_state_changed(Daemon *daemon);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keeper.c - see keeper.h. */
+#include "serve/keeper.h"
+
+#include "base/log.h"
+#include "base/times.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#define INGEST_BYTES_MAX ((size_t)8 << 20) /* of journal per transaction */
+#define RESERVE_MS       (60 * MS_PER_S)
+#define SYNC_EVERY_MS    (5 * MS_PER_S)
+#define SYNC_EVERY_BYTES ((uint64_t)64 << 20) /* keeps the store's own log short */
+#define FAILED_WAIT_MS   MS_PER_S
+
+/* What one ingestion needs: a batch and as many results as it has operations. */
+typedef struct Intake {
+    Batch batch;
+    OpResult *results;
+    size_t capacity;
+} Intake;
+
+struct Keeper {
+    KeeperOptions options;
+    Mailbox box;
+    pthread_t thread;
+    _Atomic bool woken; /* a wake is in the box already */
+    Ask *waiting;       /* oldest first */
+    Ask **waiting_last;
+    Intake intake;
+    uint64_t applied;
+    uint64_t synced;
+    int64_t synced_boot;
+    int64_t retry_boot;
+    bool failing;
+};
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void ask_free(Ask *ask)
+{
+    loaded_done(&ask->loaded);
+    arena_done(&ask->arena);
+    mem_free(ask);
+}
+
+static uint64_t count_refused(const OpResult *results, size_t count)
+{
+    uint64_t refused = 0;
+    for (size_t i = 0; i < count; i++)
+        refused += results[i] != OP_APPLIED;
+    return refused;
+}
+
+static void intake_done(Intake *intake)
+{
+    batch_done(&intake->batch);
+    mem_free(intake->results);
+}
+
+static void room_for_results(Intake *intake)
+{
+    while (intake->capacity < intake->batch.count) {
+        intake->capacity = intake->capacity ? intake->capacity * 2 : 1024;
+        intake->results = mem_grow(intake->results, intake->capacity * sizeof(OpResult));
+    }
+}
+
+/* One transaction of what waits in the journal. *out_any: there was something. */
+static Err ingest(Store *store, Journal *journal, Intake *intake, bool *out_any,
+                  Error *why)
+{
+    *out_any = false;
+    JournalToken token =
+        journal_reserve(journal, INGEST_BYTES_MAX, RESERVE_MS, clock_now().boot_ms);
+    if (!token)
+        return ERR_OK;
+    batch_clear(&intake->batch);
+    Err err = journal_read(journal, token, &intake->batch, why);
+    if (err)
+        return err;
+    room_for_results(intake);
+    err = store->kind->commit(store, &intake->batch, 1, intake->results, why);
+    if (!err)
+        err = journal_rsync(journal, token);
+    *out_any = !err;
+    return err;
+}
+
+Err keeper_catch_up(Store *store, Journal *journal, uint64_t *inout_applied, Error *why)
+{
+    Intake intake = { 0 };
+    bool any = true;
+    Err err = ERR_OK;
+    while (any && !err) {
+        err = ingest(store, journal, &intake, &any, why);
+        if (any)
+            *inout_applied = intake.batch.read_point.position;
+    }
+    intake_done(&intake);
+    return err;
+}
+
+static void tell(Keeper *keeper, KeeperNews what)
+{
+    KeeperNews *news = MEM_NEW(KeeperNews);
+    *news = what;
+    news->is_news = true;
+    news->applied = keeper->applied;
+    mailbox_put(keeper->options.answers, &news->mail);
+}
+
+static void store_failed(Keeper *keeper, Err err, const Error *why)
+{
+    char text[LOG_QUOTE_BYTES];
+    log_event(LOG_ERROR, "store.failing", "err=%s why=%s", err_name(err),
+              log_quote(slice_text(why->text), text));
+    keeper->failing = true;
+    keeper->retry_boot = clock_now().boot_ms + FAILED_WAIT_MS;
+    tell(keeper, (KeeperNews){ .err = err });
+}
+
+static Err ingest_one(Keeper *keeper, bool *out_any)
+{
+    Error why = { 0 };
+    double begun = seconds_now();
+    Intake *intake = &keeper->intake;
+    Err err =
+        ingest(keeper->options.store, keeper->options.journal, intake, out_any, &why);
+    if (err) {
+        store_failed(keeper, err, &why);
+        return err;
+    }
+    if (!*out_any)
+        return ERR_OK;
+    keeper->failing = false;
+    keeper->applied = intake->batch.read_point.position;
+    tell(keeper,
+         (KeeperNews){ .commit_seconds = seconds_now() - begun,
+                       .ops = intake->batch.count,
+                       .refused = count_refused(intake->results, intake->batch.count) });
+    return ERR_OK;
+}
+
+static void answer(Keeper *keeper, Ask *ask)
+{
+    Error why = { 0 };
+    Store *store = keeper->options.store;
+    ask->err = store->kind->load(store, &ask->load, &ask->loaded, &why);
+    ask->applied = keeper->applied;
+    if (ask->err && ask->err != ERR_NOT_FOUND) {
+        char text[LOG_QUOTE_BYTES];
+        log_event(LOG_ERROR, "store.load_failed", "err=%s why=%s", err_name(ask->err),
+                  log_quote(slice_text(why.text), text));
+    }
+    if (ask->err == ERR_NOT_FOUND)
+        ask->err = ERR_OK; /* an answer without jobs says it */
+    mailbox_put(keeper->options.answers, &ask->mail);
+}
+
+static void answer_waiting(Keeper *keeper)
+{
+    for (Ask **at = &keeper->waiting; *at;) {
+        Ask *ask = *at;
+        if (ask->needs > keeper->applied) {
+            at = (Ask **)(void *)&ask->mail.next;
+            continue;
+        }
+        *at = (Ask *)(void *)ask->mail.next;
+        answer(keeper, ask);
+    }
+    keeper->waiting_last = &keeper->waiting;
+    while (*keeper->waiting_last)
+        keeper->waiting_last = (Ask **)(void *)&(*keeper->waiting_last)->mail.next;
+}
+
+/* Makes the read point stable, so that journal segments behind it may go. */
+static void sync_store(Keeper *keeper)
+{
+    Error why = { 0 };
+    Now now = clock_now();
+    bool due = now.boot_ms - keeper->synced_boot >= SYNC_EVERY_MS ||
+               keeper->applied - keeper->synced >= SYNC_EVERY_BYTES;
+    if (keeper->applied == keeper->synced || !due)
+        return;
+    uint64_t position = keeper->applied;
+    Store *store = keeper->options.store;
+    Err err = store->kind->sync(store, &why);
+    keeper->synced_boot = now.boot_ms;
+    if (err) {
+        store_failed(keeper, err, &why);
+        return;
+    }
+    keeper->synced = position;
+    journal_trim(keeper->options.journal, position, now.boot_ms);
+}
+
+static void receive(Keeper *keeper, Mail *mail)
+{
+    while (mail) {
+        Mail *next = mail->next;
+        mail->next = NULL;
+        Ask *ask = (Ask *)(void *)mail;
+        if (ask->is_news) { /* a wake: nothing but its arrival matters */
+            keeper->woken = false;
+            mem_free(mail);
+        } else {
+            *keeper->waiting_last = ask;
+            keeper->waiting_last = (Ask **)(void *)&ask->mail.next;
+        }
+        mail = next;
+    }
+}
+
+static void *keeper_run(void *context)
+{
+    Keeper *keeper = context;
+    for (;;) {
+        receive(keeper, mailbox_wait(&keeper->box, MS_PER_S));
+        bool any = !keeper->failing || clock_now().boot_ms >= keeper->retry_boot;
+        while (any) {
+            if (ingest_one(keeper, &any))
+                break;
+            answer_waiting(keeper);
+            sync_store(keeper);
+            receive(keeper, mailbox_take(&keeper->box));
+        }
+        answer_waiting(keeper);
+        sync_store(keeper);
+        if (mailbox_closed(&keeper->box))
+            return NULL;
+    }
+}
+
+Keeper *keeper_open(const KeeperOptions *options)
+{
+    Keeper *keeper = MEM_NEW(Keeper);
+    keeper->options = *options;
+    keeper->applied = options->applied;
+    keeper->synced_boot = clock_now().boot_ms;
+    keeper->waiting_last = &keeper->waiting;
+    mailbox_init(&keeper->box);
+    pthread_create(&keeper->thread, NULL, keeper_run, keeper);
+    return keeper;
+}
+
+void keeper_wake(Keeper *keeper)
+{
+    if (atomic_exchange(&keeper->woken, true))
+        return;
+    KeeperNews *wake = MEM_NEW(KeeperNews);
+    wake->is_news = true;
+    mailbox_put(&keeper->box, &wake->mail);
+}
+
+void keeper_ask(Keeper *keeper, Ask *ask)
+{
+    ask->is_news = false;
+    mailbox_put(&keeper->box, &ask->mail);
+}
+
+void keeper_stop(Keeper *keeper)
+{
+    if (!keeper)
+        return;
+    mailbox_close(&keeper->box);
+    pthread_join(keeper->thread, NULL);
+}
+
+void keeper_free(Keeper *keeper)
+{
+    if (!keeper)
+        return;
+    receive(keeper, mailbox_take(&keeper->box));
+    for (Ask *ask = keeper->waiting; ask;) {
+        Ask *next = (Ask *)(void *)ask->mail.next;
+        ask_free(ask);
+        ask = next;
+    }
+    intake_done(&keeper->intake);
+    mailbox_done(&keeper->box);
+    mem_free(keeper);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keeper.h - the one thread that writes the store: it ingests the journal and answers
+ * the node's questions.
+ *
+ * What is durable in the journal goes into the store in order, in large transactions,
+ * with the read point in the same one. A question is answered once the store has come
+ * as far as the question needs. When the store fails, the keeper tries again every
+ * second for as long as it takes; the journal goes on accepting meanwhile. */
+#ifndef SERVE_KEEPER_H
+#define SERVE_KEEPER_H
+
+#include "base/mailbox.h"
+#include "journal/journal.h"
+#include "store/store.h"
+
+typedef struct Keeper Keeper;
+
+typedef enum AskPurpose {
+    ASK_NODE,  /* the core's EFFECT_LOAD: token */
+    ASK_START, /* the whole job of an attempt that is to start: attempt */
+    ASK_WAIT,  /* whether a job that someone waits for is final already */
+} AskPurpose;
+
+/* A question; it comes back through the answers as it is, with `loaded` filled. */
+typedef struct Ask {
+    Mail mail; /* must be first, as in KeeperNews */
+    bool is_news;
+    AskPurpose purpose;
+    Arena arena; /* holds what `load` points to */
+    Load load;
+    uint64_t needs; /* journal position that the store must have applied */
+    uint64_t token;
+    uint32_t attempt;
+    int64_t deadline_ms;
+    uint32_t slot;
+    Err err;
+    Loaded loaded;
+    uint64_t applied; /* position the store had come to */
+} Ask;
+
+typedef struct KeeperNews {
+    Mail mail;
+    bool is_news; /* true: tells it from an Ask */
+    uint64_t applied;
+    Err err; /* the store fails; ERR_OK: it works (again) */
+    double commit_seconds;
+    uint64_t ops;
+    uint64_t refused; /* operations whose guard failed: never on an owned store */
+} KeeperNews;
+
+typedef struct KeeperOptions {
+    Store *store;
+    Journal *journal;
+    Mailbox *answers; /* Asks and KeeperNews; the loop frees them */
+    uint64_t applied; /* where the store is */
+} KeeperOptions;
+
+/* Everything that the journal has and the store has not, before any thread runs. */
+MUST_CHECK Err keeper_catch_up(Store *store, Journal *journal, uint64_t *inout_applied,
+                               Error *why);
+
+Keeper *keeper_open(const KeeperOptions *options);
+void keeper_wake(Keeper *keeper); /* more is durable */
+void keeper_ask(Keeper *keeper, Ask *ask);
+void keeper_stop(Keeper *keeper); /* ingests what is durable, then ends its thread */
+void keeper_free(Keeper *keeper); /* after that, when no one wakes it any more */
+
+void ask_free(Ask *ask);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve.c - see serve.h: options, configuration, and a word on where to go next. */
+#include "serve/serve.h"
+
+#include "base/log.h"
+#include "serve/config.h"
+#include "serve/daemon.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EXIT_USAGE      2
+#define PRIVATE_IDLE_MS (10 * MS_PER_MIN)
+#define SETS_MAX        64
+
+typedef struct ServeOptions {
+    ConfigSources sources;
+    const char *sets[SETS_MAX];
+    const char *stores[8];
+    bool check;
+    bool private_one;
+    bool help;
+} ServeOptions;
+
+extern char **environ;
+
+static const char usage[] =
+    "usage: pawl serve [options]\n"
+    "\n"
+    "  pawl serve --data ./data --slots 8\n"
+    "\n"
+    "  --data DIR           where jobs, journal and logs are kept\n"
+    "  --listen ADDR:PORT   HTTP address (127.0.0.1:7420); loopback only; port 0 picks "
+    "one\n"
+    "  --config FILE        configuration file (YAML)\n"
+    "  --store URL          sqlite: or sqlite:PATH\n"
+    "  --slots N            jobs that run at the same time\n"
+    "  --set KEY=VALUE      any value of the configuration, e.g. daemon.slots=8\n"
+    "  --check              check the configuration and exit\n"
+    "  --private            Unix socket only; leave after 10 minutes with nothing to "
+    "do\n";
+
+enum {
+    OPT_DATA = 256,
+    OPT_LISTEN,
+    OPT_CONFIG,
+    OPT_STORE,
+    OPT_SLOTS,
+    OPT_SET,
+    OPT_CHECK,
+    OPT_PRIVATE,
+    OPT_HELP
+};
+
+static bool take_option(int option, const char *value, ServeOptions *out)
+{
+    switch (option) {
+    case OPT_DATA:
+        out->sources.data = value;
+        return true;
+    case OPT_LISTEN:
+        out->sources.listen = value;
+        return true;
+    case OPT_CONFIG:
+        out->sources.file = value;
+        return true;
+    case OPT_STORE:
+        if (out->sources.store_count >= sizeof out->stores / sizeof *out->stores)
+            return false;
+        out->stores[out->sources.store_count++] = value;
+        return true;
+    case OPT_SLOTS:
+        out->sources.slots = value;
+        return true;
+    case OPT_SET:
+        if (out->sources.set_count >= SETS_MAX)
+            return false;
+        out->sets[out->sources.set_count++] = value;
+        return true;
+    case OPT_CHECK:
+        out->check = true;
+        return true;
+    case OPT_PRIVATE:
+        out->private_one = true;
+        return true;
+    case OPT_HELP:
+        out->help = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool parse(int argc, char **argv, ServeOptions *out)
+{
+    static const struct option options[] = {
+        { "data", required_argument, NULL, OPT_DATA },
+        { "listen", required_argument, NULL, OPT_LISTEN },
+        { "config", required_argument, NULL, OPT_CONFIG },
+        { "store", required_argument, NULL, OPT_STORE },
+        { "slots", required_argument, NULL, OPT_SLOTS },
+        { "set", required_argument, NULL, OPT_SET },
+        { "check", no_argument, NULL, OPT_CHECK },
+        { "private", no_argument, NULL, OPT_PRIVATE },
+        { "help", no_argument, NULL, OPT_HELP },
+        { NULL, 0, NULL, 0 },
+    };
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1)
+        if (!take_option(option == 'h' ? OPT_HELP : option, optarg, out))
+            return false;
+    if (optind < argc) {
+        fprintf(stderr, "pawl: serve takes no argument: \"%s\" [usage]\n", argv[optind]);
+        return false;
+    }
+    out->sources.sets = out->sets;
+    out->sources.stores = out->stores;
+    out->sources.env = (const char *const *)environ;
+    return true;
+}
+
+static int check(const ServeOptions *options)
+{
+    Buf lines = { 0 };
+    size_t errors = config_check(&options->sources, &lines);
+    fwrite(lines.data, 1, lines.bytes, stderr);
+    buf_done(&lines);
+    if (!errors)
+        printf("the configuration is good\n");
+    return errors ? 1 : 0;
+}
+
+typedef struct Reload {
+    const ServeOptions *options;
+    Config *config;
+} Reload;
+
+static void log_changes(const ConfigDiff *diff)
+{
+    for (size_t i = 0; i < diff->count; i++) {
+        char name[CONFIG_NAME_BYTES];
+        const ConfigChange *change = &diff->changes[i];
+        log_event(LOG_INFO, "config.reloaded", "key=%s before=\"%s\" after=\"%s\" %s",
+                  config_name(change->key, name), change->before, change->after,
+                  change->live ? "applied=true" : "applied=false needs=restart");
+    }
+}
+
+/* SIGHUP: all or nothing. Settings that were changed through the API live in the store
+ * and are applied over these at the next start. */
+static bool reload(void *context, NodeSettings *settings)
+{
+    Reload *reload = context;
+    Config loaded;
+    Error why;
+    if (config_load(&reload->options->sources, &loaded, &why)) {
+        log_event(LOG_ERROR, "config.refused", "why=\"%s\" msg=\"nothing was changed\"",
+                  why.text);
+        return false;
+    }
+    ConfigDiff diff;
+    config_diff(reload->config, &loaded, &diff);
+    log_changes(&diff);
+    if (!diff.count)
+        log_event(LOG_INFO, "config.unchanged", "msg=\"nothing to apply\"");
+    config_diff_done(&diff);
+    config_adopt(reload->config, &loaded);
+    log_level_set(reload->config->log_level);
+    *settings = reload->config->node;
+    return true;
+}
+
+static DaemonOptions daemon_options(const Config *config)
+{
+    return (DaemonOptions){
+        .data_dir = config->data,
+        .ack_store = config->ack == ACK_STORE,
+        .settings = config->node,
+        .segment_bytes = config->segment_bytes,
+        .journal_keep_bytes = config->journal_keep_bytes,
+        .journal_keep_ms = config->journal_keep_ms,
+        .journal_lag_max = config->max_lag_bytes,
+        .body_bytes_max = config->body_bytes,
+        .payload_bytes_max = config->payload_bytes,
+        .output_bytes_max = config->output_bytes,
+        .result_bytes_max = config->result_bytes,
+        .header_bytes_max = config->header_bytes,
+        .connections_max = config->connections,
+        .idle_ms = config->idle_ms,
+    };
+}
+
+static void greet(const Daemon *daemon)
+{
+    const DaemonFacts *facts = daemon_facts(daemon);
+    printf("pawl " PAWL_VERSION " is ready on %s, data in %s\n", facts->api_url,
+           facts->data_dir);
+    printf("try:  ./pawl run --wait -- sh -c 'echo hello; exit 3'\n");
+    fflush(stdout);
+    if (geteuid() == 0)
+        log_event(LOG_WARN, "daemon.root", "msg=\"jobs run as root\"");
+}
+
+static int serve(const ServeOptions *options, Config *config)
+{
+    Error why = { 0 };
+    Reload context = { options, config };
+    Daemon *daemon;
+    Buf url = { 0 };
+    char listen[ADDRESS_HOST_BYTES + 16] = "";
+    const Address *address = &config->listen;
+    if (address->on && !options->private_one)
+        snprintf(listen, sizeof listen, strchr(address->host, ':') ? "[%s]:%u" : "%s:%u",
+                 address->host, address->port);
+    config_store_url(config, &url);
+    DaemonOptions daemon_with = daemon_options(config);
+    daemon_with.listen = listen;
+    daemon_with.store_url = buf_cstr(&url);
+    daemon_with.private_one = options->private_one;
+    daemon_with.private_idle_ms = PRIVATE_IDLE_MS;
+    daemon_with.reload = reload;
+    daemon_with.reload_context = &context;
+    Err err = daemon_open(&daemon_with, &daemon, &why);
+    buf_done(&url);
+    if (err) {
+        fprintf(stderr, "pawl: %s [%s]\n", why.text, err_name(err));
+        return 1;
+    }
+    greet(daemon);
+    int status = daemon_run(daemon);
+    daemon_close(daemon);
+    return status;
+}
+
+int serve_main(int argc, char **argv)
+{
+    ServeOptions options = { 0 };
+    Config config;
+    Error why = { 0 };
+    if (!parse(argc, argv, &options)) {
+        fputs(usage, stderr);
+        return EXIT_USAGE;
+    }
+    if (options.help) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (options.check)
+        return check(&options);
+    if (config_load(&options.sources, &config, &why)) {
+        fprintf(stderr, "pawl: %s [%s]\n", why.text, err_name(why.code));
+        return EXIT_USAGE;
+    }
+    log_level_set(config.log_level);
+    int status = serve(&options, &config);
+    config_done(&config);
+    return status;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* turn.c - the turn: collect, decide, make durable, and only then act.
+ *
+ * Everything a turn decides is appended to the journal as one record for the jobs that
+ * came through the doors and one for all other operations; its effects are held until
+ * the journal is durable behind both. Turns do not wait for each other: the next one is
+ * decided while the disk works, and one sync covers all that waits. */
+#include "serve/inside.h"
+
+#include "base/pack.h"
+
+enum { PACKED_JOB = 1 }; /* field of a RECORD_JOBS body, as record.h has it */
+
+static Turn *take_turn(Daemon *daemon)
+{
+    Turn *turn = daemon->spare;
+    if (!turn)
+        return MEM_NEW(Turn);
+    daemon->spare = turn->next;
+    turn->next = NULL;
+    turn->done = 0;
+    return turn;
+}
+
+static void give_turn(Daemon *daemon, Turn *turn)
+{
+    outbox_clear(&turn->out);
+    turn->next = daemon->spare;
+    daemon->spare = turn;
+}
+
+static Record record_base(const Daemon *daemon, const Outbox *out, RecordKind kind)
+{
+    return (Record){
+        .kind = kind,
+        .date_ms = clock_now().wall_ms,
+        .number = out->number,
+        .node = daemon->identity.number,
+    };
+}
+
+static void append_lines(Daemon *daemon, const Outbox *out, const Op *op)
+{
+    Buf options = { 0 };
+    Record record = record_base(daemon, out, RECORD_LINES);
+    record.date_ms = op->job->created_ms;
+    record.first = op->first;
+    record.count = op->count;
+    record.tenant = op->job->tenant;
+    record.type = op->job->type;
+    record.body = op->body;
+    job_pack(&options, op->job);
+    record.options = buf_slice(&options);
+    journal_write(daemon->journal, &record, NULL);
+    buf_done(&options);
+}
+
+/* One record for a run of single jobs; returns the index behind the last of them. */
+static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
+{
+    const Batch *adds = &out->adds;
+    Buf body = { 0 };
+    size_t at = from;
+    for (; at < adds->count && adds->ops[at].kind == OP_ADD; at++) {
+        size_t begun = pack_begin(&body, PACKED_JOB);
+        job_pack(&body, adds->ops[at].job);
+        pack_end(&body, begun);
+        if (at - from < 64)
+            bodies_put(&daemon->bodies, adds->ops[at].job);
+    }
+    Record record = record_base(daemon, out, RECORD_JOBS);
+    record.tenant = adds->ops[from].job->tenant;
+    record.type = adds->ops[from].job->type;
+    record.count = at - from;
+    record.body = buf_slice(&body);
+    journal_write(daemon->journal, &record, NULL);
+    buf_done(&body);
+    return at;
+}
+
+static void append_batch(Daemon *daemon, const Outbox *out)
+{
+    Buf body = { 0 };
+    Record record = record_base(daemon, out, RECORD_TURN);
+    record.count = out->batch.count;
+    batch_pack(&body, &out->batch);
+    record.body = buf_slice(&body);
+    journal_write(daemon->journal, &record, &body);
+    buf_done(&body);
+}
+
+static void append(Daemon *daemon, const Outbox *out)
+{
+    for (size_t i = 0; i < out->adds.count;) {
+        if (out->adds.ops[i].kind == OP_ADD) {
+            i = append_jobs(daemon, out, i);
+            continue;
+        }
+        append_lines(daemon, out, &out->adds.ops[i++]);
+    }
+    if (out->batch.count)
+        append_batch(daemon, out);
+    journal_flush(daemon->journal);
+    TurnMark mark = { out->number, journal_end(daemon->journal) };
+    MEM_PUSH(daemon->marks, daemon->mark_count, daemon->mark_capacity) = mark;
+}
+
+/* What needs no durability is done at the end of the turn it was decided in. */
+static void run_unheld(Daemon *daemon, const Outbox *out)
+{
+    for (size_t i = 0; i < out->effect_count; i++)
+        if (out->effects[i].wait == WAIT_NONE)
+            daemon_effect(daemon, &out->effects[i]);
+}
+
+void daemon_release(Daemon *daemon)
+{
+    uint64_t durable = daemon->durable;
+    if (daemon->options.ack_store && daemon->applied < durable)
+        durable = daemon->applied;
+    while (daemon->held && daemon->held->end <= durable) {
+        Turn *turn = daemon->held;
+        daemon->held = turn->next;
+        if (!daemon->held)
+            daemon->held_last = &daemon->held;
+        for (size_t i = 0; i < turn->out.effect_count; i++)
+            if (turn->out.effects[i].wait != WAIT_NONE)
+                daemon_effect(daemon, &turn->out.effects[i]);
+        give_turn(daemon, turn);
+    }
+}
+
+void daemon_turn(Daemon *daemon)
+{
+    Now now = clock_now();
+    daemon_release(daemon);
+    daemon_collect(daemon, now);
+    Turn *turn = take_turn(daemon);
+    node_step(daemon->node, now, daemon->events, daemon->event_count, &turn->out);
+    if (turn->out.adds.count || turn->out.batch.count)
+        append(daemon, &turn->out);
+    turn->end = journal_end(daemon->journal);
+    daemon_collected_free(daemon);
+    run_unheld(daemon, &turn->out);
+    *daemon->held_last = turn;
+    daemon->held_last = &turn->next;
+    daemon_release(daemon);
+    daemon_waiters_expire(daemon, now);
+    daemon_state_changed(daemon);
+}
