@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* problem.c - see problem.h. */
+#include "serve/problem.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const ProblemKind kinds[] = {
+    /* The request cannot be read. */
+    { "bad_request", 400, "The request cannot be understood", "" },
+    { "empty_body", 400, "The body is empty", "send a body" },
+    { "malformed_json", 400, "The body is not JSON", "" },
+    { "invalid_utf8", 400, "The body is not UTF-8",
+      "send bytes that are no text as payload_base64" },
+    { "duplicate_key", 400, "A key stands twice in one object", "" },
+    { "too_deep", 400, "The JSON is nested too deeply", "" },
+    { "too_many_values", 400, "The JSON has too many values", "" },
+    /* Who may ask. */
+    { "user_not_allowed", 403, "This daemon serves another user",
+      "run the command as the daemon's own user" },
+    { "origin_not_allowed", 403, "Requests of other sites are refused", "" },
+    { "host_not_allowed", 421, "This host name is not served here",
+      "use localhost, 127.0.0.1 or [::1]" },
+    /* What is not there. */
+    { "path_not_found", 404, "There is no such path",
+      "GET /openapi.json lists all paths" },
+    { "job_not_found", 404, "There is no such job", "list jobs with: pawl ls" },
+    { "attempt_not_found", 404, "There is no such attempt", "" },
+    { "result_not_found", 404, "The job has no result", "" },
+    { "node_not_found", 404, "There is no such node", "" },
+    { "not_found", 404, "There is no such thing", "" },
+    { "method_not_allowed", 405, "The path does not know this method", "" },
+    /* What makes no sense now. */
+    { "invalid_state", 409, "The job is not in a state for this", "" },
+    { "conflict", 409, "This cannot be done now", "" },
+    { "ambiguous_id", 409, "Several jobs begin like this", "give more characters" },
+    { "idempotency_in_progress", 409, "The first request with this key is still running",
+      "try again in a second" },
+    /* Too large. */
+    { "body_too_large", 413, "The body is too large",
+      "send fewer jobs at once, or raise limits.body" },
+    { "payload_too_large", 413, "The payload is too large", "raise limits.payload" },
+    { "limit_exceeded", 413, "A limit is exceeded", "" },
+    { "unsupported_media_type", 415, "This type of content is not known here",
+      "send application/json or application/x-ndjson" },
+    /* Read, but wrong. */
+    { "unknown_field", 422, "The object has an unknown field", "" },
+    { "read_only_field", 422, "The field cannot be set", "leave it out" },
+    { "wrong_type", 422, "A value has the wrong type", "" },
+    { "invalid_value", 422, "A value is not valid", "" },
+    { "invalid_name", 422, "A name is not valid", "" },
+    { "missing_field", 422, "A field is missing", "" },
+    { "conflicting_fields", 422, "Two fields exclude each other", "" },
+    { "number_too_large", 422, "A number is too large", "" },
+    { "unsupported", 422, "This version cannot do that yet", "leave it out" },
+    { "unknown_parameter", 422, "The query has an unknown parameter", "" },
+    { "invalid_query", 422, "The query text is not valid", "" },
+    { "idempotency_mismatch", 422, "The key was used with another body",
+      "use a new Idempotency-Key for a new request" },
+    /* Not the client's doing. */
+    { "internal_error", 500, "Something went wrong inside", "see the daemon's log" },
+    { "not_implemented", 501, "This is not implemented", "" },
+    { "starting", 503, "The daemon is starting", "try again in a second" },
+    { "draining", 503, "The daemon is shutting down", "try again later" },
+    { "journal_full", 503, "There is no room for new jobs", "free disk space" },
+    { "store_unavailable", 503, "The store cannot be reached", "try again later" },
+    { "store_failing", 503, "The store cannot be written", "see the daemon's log" },
+    { "unavailable", 503, "This is not available now", "try again later" },
+    { "timeout", 504, "It took too long", "try again later" },
+    { NULL, 0, NULL, NULL },
+};
+
+const ProblemKind *problem_kinds(void)
+{
+    return kinds;
+}
+
+const ProblemKind *problem_find(const char *code)
+{
+    for (const ProblemKind *kind = kinds; kind->code; kind++)
+        if (strcmp(kind->code, code) == 0)
+            return kind;
+    return NULL;
+}
+
+const char *problem_code(Err err)
+{
+    switch (err) {
+    case ERR_OK:
+    case ERR_IO:
+    case ERR_CORRUPT:
+        return "internal_error";
+    case ERR_INVALID:
+        return "invalid_value";
+    case ERR_NOT_FOUND:
+        return "not_found";
+    case ERR_CONFLICT:
+        return "conflict";
+    case ERR_DENIED:
+        return "user_not_allowed";
+    case ERR_LIMIT:
+        return "limit_exceeded";
+    case ERR_FULL:
+        return "journal_full";
+    case ERR_BUSY:
+    case ERR_UNAVAILABLE:
+        return "unavailable";
+    case ERR_TIMEOUT:
+        return "timeout";
+    case ERR_UNSUPPORTED:
+        return "unsupported";
+    }
+    return "internal_error";
+}
+
+Err problem_set(Problem *problem, const char *code, const char *detail, ...)
+{
+    *problem = (Problem){ .kind = problem_find(code) };
+    assert(problem->kind);
+    va_list args;
+    va_start(args, detail);
+    vsnprintf(problem->detail, sizeof problem->detail, detail, args);
+    va_end(args);
+    return ERR_INVALID;
+}
+
+void problem_hint(Problem *problem, const char *hint, ...)
+{
+    va_list args;
+    va_start(args, hint);
+    vsnprintf(problem->hint, sizeof problem->hint, hint, args);
+    va_end(args);
+}
+
+void problem_members(JsonOut *json, const Problem *problem)
+{
+    const ProblemKind *kind = problem->kind;
+    char type[64];
+    snprintf(type, sizeof type, "/docs/errors#%s", kind->code);
+    json_cstr(json, "type", type);
+    json_cstr(json, "title", kind->title);
+    json_int(json, "status", kind->status);
+    json_cstr(json, "detail", problem->detail[0] ? problem->detail : kind->title);
+    json_cstr(json, "code", kind->code);
+    const char *hint = problem->hint[0] ? problem->hint : kind->hint;
+    json_cstr(json, "hint", hint[0] ? hint : NULL);
+    if (problem->pointer[0])
+        json_cstr(json, "pointer", problem->pointer);
+    if (problem->members.bytes) {
+        buf_add_char(json->out, ',');
+        buf_add_slice(json->out, problem->members);
+    }
+}
