@@ -8,11 +8,17 @@
 #define NODE_BITS     10
 #define ID_CHARS      13
 
+/* Ids have 41 bits for the time (until 2089). A clock that is beyond all reason is taken
+ * for this moment, which leaves room to count on from it. */
+#define CLOCK_MAX_MS ((1LL << 41) - (1LL << 32))
+
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 uint64_t id_take(IdGen *gen, int64_t wall_ms, uint64_t count)
 {
     int64_t since_ms = wall_ms - ID_EPOCH_MS;
+    if (since_ms > CLOCK_MAX_MS)
+        since_ms = CLOCK_MAX_MS;
     uint64_t by_clock = since_ms > 0 ? (uint64_t)since_ms << SEQUENCE_BITS : 0;
     uint64_t first = by_clock > gen->next ? by_clock : gen->next;
     if (first == 0)

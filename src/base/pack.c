@@ -5,8 +5,7 @@
 #include <assert.h>
 
 #define VARINT_BYTES_MAX 10
-#define LENGTH_BYTES     4 /* of a nested record: fixed, so that it can be filled in later \
-                            */
+#define LENGTH_BYTES     4 /* of a nested record: fixed, to be filled in later */
 
 static size_t put_varint(char *out, uint64_t value)
 {
