@@ -42,6 +42,7 @@ typedef struct Effect {
     uint32_t attempt;
     JobState state; /* CHANGED */
     JobState was;   /* CHANGED; equal to state when only fields changed or it is new */
+    bool added;     /* CHANGED: the jobs are new */
     JobCode code;   /* CHANGED at the end of an attempt */
     int32_t signal;
     /* REPLY */

@@ -61,7 +61,7 @@ static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batc
         batch_op(batch, OP_ADD, job->id)->job = job;
         Head head = head_of(job, &node->names);
         place(node, job, &head);
-        node_changed(node, &head, job->state, job->state);
+        node_changed(node, &head, job->state, job->state)->added = true;
     }
 }
 
@@ -255,7 +255,9 @@ void node_add_lines(Node *node, const Event *event)
     }
     if (pattern->state == JOB_DEFERRED)
         node_wait_until(node, pattern->dt_ms);
-    node_changed(node, &head, pattern->state, pattern->state)->count = event->count;
+    Effect *changed = node_changed(node, &head, pattern->state, pattern->state);
+    changed->count = event->count;
+    changed->added = true;
     Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
     reply->wait = WAIT_JOURNAL;
     reply->first = first;
@@ -279,6 +281,6 @@ JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
     batch_op(batch, OP_ADD, job->id)->job = job;
     Head head = head_of(job, &node->names);
     place(node, job, &head);
-    node_changed(node, &head, job->state, job->state);
+    node_changed(node, &head, job->state, job->state)->added = true;
     return job->id;
 }
