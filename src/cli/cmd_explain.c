@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_explain.c - pawl explain ID: why it runs, or why not. */
+#include "cli/command.h"
+
+#include "cli/safe.h"
+
+#include <stdio.h>
+
+static void print(const Cli *cli, const Doc *answer)
+{
+    Buf out = { 0 };
+    char state[32];
+    snprintf(state, sizeof state, SLICE_FMT, SLICE_ARG(doc_text(answer, "state")));
+    Colour colour = term_state_colour(state);
+    buf_printf(&out, SLICE_FMT "  %s%s%s", SLICE_ARG(doc_text(answer, "id")),
+               term_on(&cli->out, colour), state, term_off(&cli->out, colour));
+    Slice summary = doc_text(answer, "summary");
+    if (summary.bytes) {
+        buf_add_text(&out, "  ");
+        safe_add(&out, summary);
+    }
+    buf_add_char(&out, '\n');
+    int number = 0;
+    const Doc *reason = doc_first(doc_get(answer, "reasons"));
+    for (; reason; reason = doc_next(reason)) {
+        Slice words =
+            doc_is_text(reason) ? doc_as_text(reason) : doc_text(reason, "text");
+        buf_printf(&out, "  %d. ", ++number);
+        safe_add(&out, words);
+        buf_add_char(&out, '\n');
+    }
+    cli_print(&out);
+    buf_done(&out);
+}
+
+int cmd_explain(Cli *cli)
+{
+    char id[ID_TEXT_BYTES];
+    if (cli->args.operand_count != 1)
+        return cli_fail(cli,
+                        (Fault){ CLI_USAGE, "usage", "for example: pawl explain last" },
+                        "which job? (one id)");
+    int code = cli_job_id(cli, cli->args.operands[0], id);
+    if (code)
+        return code;
+    Buf path = { 0 };
+    Response response = { 0 };
+    Doc *answer = NULL;
+    cli_job_path(&path, id, "/explain");
+    code =
+        cli_call(cli, &(Request){ .method = "GET", .path = buf_cstr(&path) }, &response);
+    if (!code && cli->json) {
+        cli_print_json(buf_slice(&response.body));
+    } else if (!code && !doc_parse(buf_slice(&response.body), &answer, NULL)) {
+        print(cli, answer);
+        doc_free(answer);
+    }
+    response_done(&response);
+    buf_done(&path);
+    return code;
+}

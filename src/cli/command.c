@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.c - see command.h. Options that several commands take are said once. */
+#include "cli/command.h"
+
+#include "base/text.h"
+
+#define COMMANDS_MAX 64
+
+const Option global_options[] = {
+    { "server", 0, "URL|unix:PATH",
+      "the daemon to ask (default: $PAWL_SERVER, the socket "
+      "in the data directory, http://127.0.0.1:7420)" },
+    { "data", 0, "DIR",
+      "the data directory (default: $PAWL_DATA, $XDG_STATE_HOME/pawl, "
+      "~/.local/state/pawl)" },
+    { "token-file", 0, "FILE", "a file with the token (default: $PAWL_TOKEN)" },
+    { "tenant", 0, "NAME", "whose jobs (default: default)" },
+    { "json", 0, NULL, "one JSON document on stdout; errors as one on stderr" },
+    { "help", 'h', NULL, "say what the command does" },
+    { 0 },
+};
+
+static const Option job_options[] = {
+    { "queue", 'q', "QUEUE", "the queue (default: default)" },
+    { "priority", 'p', "N", "larger first (default: 5)" },
+    { "at", 0, "TIME", "not before: 18:30, tomorrow 9:00, 2030-01-31T08:00, +90m" },
+    { "in", 0, "DURATION", "not before that long from now: 90s, 1h30m" },
+    { "after", 0, "IDS", "when these jobs are done: ID,ID or ID:any, ID:fail" },
+    { "retries", 0, "N", "how often to try again" },
+    { "retry-delay", 0, "DURATION", "how long to wait before that" },
+    { "max-run-time", 0, "DURATION", "end it when it runs longer" },
+    { "name", 0, "TEXT", "a name for people" },
+    { "tag", 't', "TAG", "a tag; may stand several times" },
+    { "env", 0, "NAME=VALUE", "a variable for the job; may stand several times" },
+    { "resource", 0, "KEY=N", "what it needs while it runs; may stand several times" },
+    { "user", 0, "USER", "run it as this user, if the node's policy allows it" },
+    { "held", 0, NULL, "hold it until it is released" },
+    { "protocol", 0, NULL, "obey J:, P: and R: lines of its output" },
+    { "wait", 'w', NULL, "wait for its end" },
+    { 0 },
+};
+
+static const Option run_options[] = {
+    { "cwd", 0, "DIR", "where it runs (default: here)" },
+    { "stdin", 0, "FILE", "what it reads from its standard input; - is this one's" },
+    { 0 },
+};
+
+static const Option add_options[] = {
+    { "ndjson", 0, "FILE", "one job object per line; - is standard input" },
+    { "control", 0, "FILE", "a <batch-job> document" },
+    { 0 },
+};
+
+static const Option ls_options[] = {
+    { "limit", 'n', "N", "at most so many (default: 50)" },
+    { "all", 'a', NULL, "all of them" },
+    { 0 },
+};
+
+static const Option logs_options[] = {
+    { "follow", 'f', NULL, "go on as the job writes, until it ends" },
+    { "stdout", 0, NULL, "only its standard output" },
+    { "stderr", 0, NULL, "only its standard error (to this one's standard output)" },
+    { "attempt", 0, "N", "of this attempt (default: the last)" },
+    { 0 },
+};
+
+static const Option wait_options[] = {
+    { "timeout", 0, "DURATION", "give up after that long, with exit code 124" },
+    { "match", 0, "QUERY", "every job that matches now (pawl help queries)" },
+    { 0 },
+};
+
+static const Option match_options[] = {
+    { "match", 0, "QUERY", "every job that matches (pawl help queries)" },
+    { "dry-run", 0, NULL, "only say which" },
+    { "yes", 'y', NULL, "do not ask" },
+    { 0 },
+};
+
+static const Option set_options[] = {
+    { "priority", 'p', "N", "larger first" },
+    { "queue", 'q', "QUEUE", "move it to this queue" },
+    { "at", 0, "TIME", "not before" },
+    { "in", 0, "DURATION", "not before that long from now" },
+    { "max-run-time", 0, "DURATION", "end it when it runs longer" },
+    { "tag", 't', "TAG", "these tags instead of its own; may stand several times" },
+    { 0 },
+};
+
+static const Option config_options[] = {
+    { "origin", 0, NULL, "show: where each value comes from" },
+    { 0 },
+};
+
+/* The daemon reads these itself; they stand here for help and completion. */
+static const Option serve_options[] = {
+    { "listen", 0, "ADDR:PORT", "where to listen (default: 127.0.0.1:7420)" },
+    { "config", 0, "FILE", "the configuration file" },
+    { "set", 0, "KEY=VALUE", "one value of the configuration" },
+    { "store", 0, "URL", "where jobs are kept (default: sqlite:)" },
+    { "slots", 0, "N", "how many jobs may run at once" },
+    { "check", 0, NULL, "check the configuration and leave" },
+    { "private", 0, NULL, "Unix socket only; leave when idle" },
+    { 0 },
+};
+
+#define ACT_USAGE "ID... | --match QUERY [--dry-run] [--yes]"
+#define ACT(verb, what, sample, more)                                                    \
+    {                                                                                    \
+        .name = verb, .summary = what, .usage = ACT_USAGE, .example = sample,            \
+        .detail = more, .options = { match_options }, .need = NEED_SERVER,               \
+        .operand = OPERAND_JOBS, .run = cmd_act                                          \
+    }
+
+const Command commands[] = {
+    {
+        .name = "run",
+        .summary = "queue a command",
+        .usage = "[options] -- CMD ARG...",
+        .example = "pawl run -- make -j4 all\n"
+                   "pawl run --wait --name nightly -- ./backup.sh /srv",
+        .detail =
+            "The command runs here (--cwd) with its own environment: only --env adds "
+            "to it. On a terminal it tells the job's id and what to do next; "
+            "elsewhere it prints the id alone.\n"
+            "With --wait its output is copied as it comes, and pawl ends with the "
+            "command's own exit code: 128 + N for signal N, 127 when there is no such "
+            "command, 126 when it cannot be executed, 125 when pawl itself failed. "
+            "Ctrl-C stops the waiting, not the job.\n"
+            "When no daemon answers, a private one is started for you.",
+        .options = { run_options, job_options },
+        .need = NEED_OR_START,
+        .operand = OPERAND_FILES,
+        .first_ends = true,
+        .run = cmd_run,
+    },
+    {
+        .name = "add",
+        .summary = "queue a job of a type, or many",
+        .usage = "TYPE [PAYLOAD | - | @FILE] [options]",
+        .example = "pawl add mail.send '{\"to\":\"ann@example.org\"}'\n"
+                   "pawl add thumbnail --ndjson jobs.ndjson",
+        .detail =
+            "The payload is text, what standard input gives (-), or a file (@FILE). "
+            "With --ndjson each line is one job object as the API takes it; TYPE and "
+            "the options fill in what a line leaves out. A line that is no object is "
+            "the payload itself. With --wait the job's result is printed.",
+        .options = { add_options, job_options },
+        .need = NEED_OR_START,
+        .operand = OPERAND_FILES,
+        .run = cmd_add,
+    },
+    {
+        .name = "ls",
+        .summary = "list jobs, newest first",
+        .usage = "[QUERY] [--limit N | --all]",
+        .example =
+            "pawl ls state:failed,rejected created:>-2h\npawl ls queue:mail -tag:test",
+        .detail = "pawl help queries tells what a query may say.",
+        .options = { ls_options },
+        .need = NEED_SERVER,
+        .run = cmd_ls,
+    },
+    {
+        .name = "show",
+        .summary = "tell everything about a job",
+        .usage = "ID...",
+        .example = "pawl show last",
+        .need = NEED_SERVER,
+        .operand = OPERAND_JOBS,
+        .run = cmd_show,
+    },
+    {
+        .name = "logs",
+        .summary = "print what a job has written",
+        .usage = "[-f] [--stdout | --stderr] [--attempt N] ID",
+        .example = "pawl logs -f last",
+        .detail = "Byte for byte: its standard output to standard output, its standard "
+                  "error to standard error. Ctrl-C stops following, not the job.",
+        .options = { logs_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_JOBS,
+        .run = cmd_logs,
+    },
+    {
+        .name = "wait",
+        .summary = "wait until jobs have ended",
+        .usage = "ID... | --match QUERY  [--timeout DURATION]",
+        .example = "pawl wait last --timeout 10m",
+        .detail = "Ends with 0 when all are done, 10 when one failed or was rejected, 11 "
+                  "when one was cancelled, 124 when the time is over.",
+        .options = { wait_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_JOBS,
+        .run = cmd_wait,
+    },
+    {
+        .name = "status",
+        .summary = "show on one screen how things are",
+        .usage = "",
+        .example = "pawl status",
+        .need = NEED_SERVER,
+        .run = cmd_status,
+    },
+    {
+        .name = "explain",
+        .summary = "say why a job is, or is not, running",
+        .usage = "ID",
+        .example = "pawl explain last",
+        .need = NEED_SERVER,
+        .operand = OPERAND_JOBS,
+        .run = cmd_explain,
+    },
+    ACT("cancel", "end jobs: politely first, then by force", "pawl cancel last", NULL),
+    ACT("kill", "end jobs by force at once", "pawl kill last", NULL),
+    ACT("hold", "keep waiting jobs from starting",
+        "pawl hold --match 'queue:mail state:ready' --yes", NULL),
+    ACT("release", "let held jobs go on", "pawl release last", NULL),
+    ACT("pause", "stop the processes of running jobs for now", "pawl pause last", NULL),
+    ACT("resume", "let paused and halted jobs go on", "pawl resume last", NULL),
+    ACT("halt", "end running jobs, to go on from their own progress later",
+        "pawl halt last", NULL),
+    ACT("retry", "run ended or waiting jobs again, now",
+        "pawl retry --match 'state:rejected type:mail.*' --dry-run", NULL),
+    ACT("rm", "remove jobs and everything kept of them", "pawl rm last",
+        "A job that has not ended is cancelled first."),
+    {
+        .name = "set",
+        .summary = "change jobs that wait",
+        .usage = "ID... | --match QUERY  [--priority N] [--queue Q] [--at TIME]",
+        .example = "pawl set last --priority 9",
+        .options = { set_options, match_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_JOBS,
+        .run = cmd_set,
+    },
+    {
+        .name = "config",
+        .summary = "show and change settings",
+        .usage = "show [--origin] | get [KEY...] | set KEY=VALUE...",
+        .example = "pawl config set max_concurrent_jobs=8\npawl config show --origin",
+        .detail = "get and set are about the settings of the running daemon, which it "
+                  "keeps. show is about the configuration file, the environment and the "
+                  "defaults: what a daemon that is started now would take.",
+        .options = { config_options },
+        .operand = OPERAND_WORDS,
+        .operand_words = "show get set",
+        .run = cmd_config,
+    },
+    {
+        .name = "doctor",
+        .summary = "check the daemon and this machine",
+        .usage = "",
+        .example = "pawl doctor",
+        .detail = "Ends with 1 when something is wrong.",
+        .need = NEED_NOTHING,
+        .run = cmd_doctor,
+    },
+    {
+        .name = "serve",
+        .summary = "run the daemon",
+        .usage = "[options]",
+        .example = "pawl serve --data ./data",
+        .options = { serve_options },
+        .run = cmd_serve,
+    },
+    {
+        .name = "completion",
+        .summary = "print the completion script of a shell",
+        .usage = "bash | zsh | fish",
+        .example = "source <(pawl completion bash)",
+        .operand = OPERAND_WORDS,
+        .operand_words = "bash zsh fish",
+        .run = cmd_completion,
+    },
+    {
+        .name = "version",
+        .summary = "print the version",
+        .usage = "",
+        .example = "pawl version --json",
+        .run = cmd_version,
+    },
+    {
+        .name = "help",
+        .summary = "say what a command does",
+        .usage = "[COMMAND | TOPIC]",
+        .example = "pawl help run\npawl help times",
+        .detail = "Topics: times, queries, exit-codes, environment.",
+        .operand = OPERAND_WORDS,
+        .operand_words = "times queries exit-codes environment",
+        .run = cmd_help,
+    },
+    {
+        .name = "__complete",
+        .summary = "what can stand here, one per line",
+        .usage = "jobs",
+        .example = "pawl __complete jobs",
+        .need = NEED_SERVER,
+        .hidden = true,
+        .run = cmd_complete,
+    },
+    {
+        .name = "__man",
+        .summary = "a man page as roff",
+        .usage = "[COMMAND | list]",
+        .example = "pawl __man run",
+        .hidden = true,
+        .run = cmd_man,
+    },
+    { 0 },
+};
+
+const Command *command_find(const char *name)
+{
+    for (const Command *command = commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+const char *command_nearest(const char *name)
+{
+    const char *names[COMMANDS_MAX + 1] = { NULL };
+    size_t count = 0;
+    for (const Command *command = commands; command->name; command++)
+        if (!command->hidden && count < COMMANDS_MAX)
+            names[count++] = command->name;
+    return nearest_word(slice_text(name), names);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* connect.c - which server a command talks to (cli_connect of cli.h).
+ *
+ * --server, $PAWL_SERVER, the socket in the data directory, http://127.0.0.1:7420: the
+ * first that is named or answers. Only `run` and `add` start a private daemon, and only
+ * where no server was named. */
+#include "cli/cli.h"
+
+#include "cli/command.h"
+#include "cli/place.h"
+#include "cli/start.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TOKEN_BYTES_MAX 4096
+
+static Err find_data(Cli *cli, Error *why)
+{
+    char *cwd = getcwd(NULL, 0);
+    PlaceEnv env = {
+        .data_option = args_value(&cli->args, "data"),
+        .pawl_data = getenv("PAWL_DATA"),
+        .state_home = getenv("XDG_STATE_HOME"),
+        .home = getenv("HOME"),
+        .cwd = cwd ? cwd : "",
+    };
+    Err err = place_data(&env, &cli->data_dir, why);
+    free(cwd);
+    return err;
+}
+
+static char *keep(Slice text)
+{
+    char *copy = mem_alloc(text.bytes + 1);
+    if (text.bytes)
+        memcpy(copy, text.data, text.bytes);
+    return copy;
+}
+
+/* The first line of the file. Tokens are never given on the command line itself: others
+ * could see them in the list of processes. */
+static Err read_token(const char *path, char **out_token, Error *why)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_errno(why, "cannot open the token file %s", path);
+    char line[TOKEN_BYTES_MAX];
+    Err err = ERR_OK;
+    if (!fgets(line, sizeof line, file))
+        err = error_set(why, ERR_INVALID, "the token file %s is empty", path);
+    fclose(file);
+    if (err)
+        return err;
+    line[strcspn(line, "\r\n")] = '\0';
+    *out_token = keep(slice_text(line));
+    return ERR_OK;
+}
+
+static int prepare(Cli *cli, const char *server)
+{
+    Error why;
+    buf_clear(&cli->server);
+    buf_add_text(&cli->server, server);
+    if (client_init(&cli->client, server, &why))
+        return cli_misused(cli, &why);
+    const char *path = args_value(&cli->args, "token-file");
+    const char *token = getenv("PAWL_TOKEN");
+    const char *tenant = args_value(&cli->args, "tenant");
+    if (path && read_token(path, &cli->client.token, &why))
+        return cli_misused(cli, &why);
+    if (!path && token && *token)
+        cli->client.token = keep(slice_text(token));
+    if (tenant)
+        cli->client.tenant = keep(slice_text(tenant));
+    return CLI_DONE;
+}
+
+/* Whether there is a daemon that serves us. One of another user answers 403: that is as
+ * good as none. */
+static bool serves_us(Cli *cli)
+{
+    Response response = { 0 };
+    Error why;
+    Request request = { .method = "GET", .path = "/api/v1/jobs?limit=1" };
+    Err err = client_call(&cli->client, &request, &response, &why);
+    bool refused = response.status == 401 || response.status == 403;
+    response_done(&response);
+    return !err && (!refused || cli->client.token);
+}
+
+static int use_private(Cli *cli, const char *socket_server)
+{
+    Error why;
+    bool started = false;
+    client_done(&cli->client);
+    if (start_private(buf_cstr(&cli->data_dir), &started, &why)) {
+        Fault fault = { CLI_UNREACHABLE, "daemon_unreachable",
+                        "see what it says: pawl serve\ncheck everything: pawl doctor" };
+        return cli_fail(cli, fault, "%s", why.text);
+    }
+    if (started)
+        cli_note("started a private daemon for you in %s "
+                 "(it leaves after 10 min without work)",
+                 buf_cstr(&cli->data_dir));
+    return prepare(cli, socket_server);
+}
+
+int cli_connect(Cli *cli)
+{
+    Error why;
+    const char *server = args_value(&cli->args, "server");
+    if (!server)
+        server = getenv("PAWL_SERVER");
+    cli->server_named = server && *server;
+    Err no_data = find_data(cli, &why);
+    if (cli->server_named)
+        return prepare(cli, server);
+
+    Buf socket = { 0 };
+    buf_printf(&socket, "unix:%s/pawl.sock", buf_cstr(&cli->data_dir));
+    const char *socket_server = buf_cstr(&socket);
+    int code;
+    if (!no_data && place_listens(socket_server + strlen("unix:"))) {
+        code = prepare(cli, socket_server);
+    } else {
+        code = prepare(cli, PLACE_URL_DEFAULT);
+        bool starts = cli->command->need == NEED_OR_START && !code;
+        if (starts && !serves_us(cli))
+            code = no_data ? cli_misused(cli, &why) : use_private(cli, socket_server);
+    }
+    buf_done(&socket);
+    return code;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* describe.c - see describe.h. */
+#include "cli/describe.h"
+
+#include "cli/when.h"
+
+#include "base/text.h"
+#include "base/times.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define READ_BYTES      65536
+#define INPUT_BYTES_MAX (64u << 20) /* the default of limits.body */
+
+int describe_read(Cli *cli, const char *path, Buf *out)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    Fault fault = { CLI_FAILED, "io", NULL };
+    if (fd < 0)
+        return cli_fail(cli, fault, "cannot open %s: %s", path, strerror(errno));
+    ssize_t got = 1;
+    while (got && out->bytes <= INPUT_BYTES_MAX) {
+        got = read(fd, buf_room(out, READ_BYTES), READ_BYTES);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            break;
+        out->bytes += (size_t)got;
+    }
+    int error = errno;
+    if (!is_stdin)
+        close(fd);
+    if (got < 0)
+        return cli_fail(cli, fault, "cannot read %s: %s", path, strerror(error));
+    if (out->bytes > INPUT_BYTES_MAX)
+        return cli_fail(cli, (Fault){ CLI_USAGE, "payload_too_large", NULL },
+                        "%s is larger than 64 MiB", path);
+    return CLI_DONE;
+}
+
+void describe_payload(JsonOut *json, Slice payload, bool exact)
+{
+    bool text = utf8_valid(payload) &&
+                !(payload.bytes && memchr(payload.data, '\0', payload.bytes));
+    if (exact || !text)
+        json_base64(json, "payload_base64", payload);
+    else
+        json_text(json, "payload", payload);
+}
+
+int describe_command(Cli *cli, char **words, size_t count, JsonOut *json)
+{
+    json_array(json, "command");
+    for (size_t i = 0; i < count; i++) {
+        if (!utf8_valid(slice_text(words[i])))
+            return cli_fail(cli, (Fault){ CLI_USAGE, "invalid_utf8", NULL },
+                            "word %zu of the command is not UTF-8: \"%s\"", i + 1,
+                            words[i]);
+        json_cstr(json, NULL, words[i]);
+    }
+    json_array_end(json);
+    return CLI_DONE;
+}
+
+char *describe_key(char out[KEY_TEXT_BYTES])
+{
+    unsigned char bytes[(KEY_TEXT_BYTES - 1) / 2];
+    /* So few bytes always come, and at once. */
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        memset(bytes, 0, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return out;
+}
+
+Err describe_due(const Args *args, int64_t now_ms, int64_t *out_ms, Error *why)
+{
+    const char *at = args_value(args, "at");
+    int64_t in_ms;
+    Err err = args_duration(args, "in", &in_ms, why);
+    if (err)
+        return err;
+    if (at && in_ms >= 0)
+        return error_set(why, ERR_INVALID, "--at and --in exclude each other");
+    *out_ms = in_ms >= 0 ? now_ms + in_ms : 0;
+    return at ? when_parse(slice_text(at), now_ms, out_ms, why) : ERR_OK;
+}
+
+/* What the options still have to say: not what `except` says itself. */
+typedef struct Fields {
+    Cli *cli;
+    const Doc *except;
+    JsonOut *json;
+} Fields;
+
+static bool asked(const Fields *fields, const char *option, const char *field)
+{
+    return args_flag(&fields->cli->args, option) && !doc_get(fields->except, field);
+}
+
+static Err add_due(const Fields *fields, int64_t now_ms, Error *why)
+{
+    int64_t due_ms = 0;
+    Err err = describe_due(&fields->cli->args, now_ms, &due_ms, why);
+    bool said = doc_get(fields->except, "run_at") || doc_get(fields->except, "delay");
+    if (err || !due_ms || said)
+        return err;
+    /* --in is left to the daemon's clock, --at names a moment. */
+    if (args_flag(&fields->cli->args, "in"))
+        json_duration(fields->json, "delay", due_ms - now_ms);
+    else
+        json_time(fields->json, "run_at", due_ms);
+    return ERR_OK;
+}
+
+static Err add_int(const Fields *fields, const char *option, const char *field,
+                   Error *why)
+{
+    int64_t value;
+    Err err = args_int(&fields->cli->args, option, 0, &value, why);
+    if (!err && asked(fields, option, field))
+        json_int(fields->json, field, value);
+    return err;
+}
+
+static Err add_duration(const Fields *fields, const char *option, const char *field,
+                        Error *why)
+{
+    int64_t value_ms;
+    Err err = args_duration(&fields->cli->args, option, &value_ms, why);
+    if (!err && asked(fields, option, field))
+        json_duration(fields->json, field, value_ms);
+    return err;
+}
+
+static void add_text(const Fields *fields, const char *option, const char *field)
+{
+    if (asked(fields, option, field))
+        json_cstr(fields->json, field, args_value(&fields->cli->args, option));
+}
+
+static void add_flag(const Fields *fields, const char *option)
+{
+    if (asked(fields, option, option))
+        json_bool(fields->json, option, true);
+}
+
+static void add_tags(const Fields *fields)
+{
+    const char *tag;
+    if (!asked(fields, "tag", "tags"))
+        return;
+    json_array(fields->json, "tags");
+    for (size_t at = 0; (tag = args_next(&fields->cli->args, "tag", &at));)
+        json_cstr(fields->json, NULL, tag);
+    json_array_end(fields->json);
+}
+
+/* NAME=VALUE pairs as an object; a name that stands twice has its last value. */
+static Err add_pairs(const Fields *fields, const char *option, const char *field,
+                     bool numbers, Error *why)
+{
+    const Args *args = &fields->cli->args;
+    const char *pair;
+    if (!asked(fields, option, field))
+        return ERR_OK;
+    json_object(fields->json, field);
+    for (size_t at = 0; (pair = args_next(args, option, &at));) {
+        Slice value = slice_text(pair);
+        Slice name = slice_cut(&value, '=');
+        int64_t number = 1;
+        if (!name.bytes || (!numbers && !value.data))
+            return error_set(why, ERR_INVALID, "--%s %s: write NAME=%s", option, pair,
+                             numbers ? "N" : "VALUE");
+        bool again = false;
+        const char *other;
+        for (size_t later = at; (other = args_next(args, option, &later));) {
+            Slice rest = slice_text(other);
+            again = again || slice_equal(slice_cut(&rest, '='), name);
+        }
+        if (again)
+            continue;
+        if (numbers && value.data && int_parse(value, &number))
+            return error_set(why, ERR_INVALID, "--%s %s: \"%s\" is no whole number",
+                             option, pair, value.data);
+        if (numbers) {
+            Arena arena = { 0 };
+            json_int(fields->json, slice_cstr(&arena, name), number);
+            arena_done(&arena);
+        } else {
+            json_text_key(fields->json, name, value);
+        }
+    }
+    json_object_end(fields->json);
+    return ERR_OK;
+}
+
+/* ID, ID:ok, ID:any or ID:fail. */
+static int add_after_item(const Fields *fields, Slice item)
+{
+    Slice on = item;
+    Slice id = slice_cut(&on, ':');
+    char word[ID_TEXT_BYTES + 8];
+    char whole[ID_TEXT_BYTES];
+    if (on.data && !slice_is(on, "ok") && !slice_is(on, "any") && !slice_is(on, "fail"))
+        return cli_fail(fields->cli, (Fault){ CLI_USAGE, "usage", NULL },
+                        "--after " SLICE_FMT ": after a job comes :ok, :any or :fail",
+                        SLICE_ARG(item));
+    snprintf(word, sizeof word, SLICE_FMT, SLICE_ARG(id));
+    int code = cli_job_id(fields->cli, word, whole);
+    if (code)
+        return code;
+    json_object(fields->json, NULL);
+    json_cstr(fields->json, "id", whole);
+    json_text(fields->json, "on", on.data ? on : SLICE_LITERAL("ok"));
+    json_object_end(fields->json);
+    return CLI_DONE;
+}
+
+static int add_after(const Fields *fields)
+{
+    const char *list;
+    int code = CLI_DONE;
+    if (!asked(fields, "after", "after"))
+        return code;
+    json_array(fields->json, "after");
+    for (size_t at = 0; !code && (list = args_next(&fields->cli->args, "after", &at));) {
+        Slice rest = slice_text(list);
+        while (rest.bytes && !code)
+            code = add_after_item(fields, slice_cut(&rest, ','));
+    }
+    json_array_end(fields->json);
+    return code;
+}
+
+/* JSON holds no other text; file names stay here and may be anything. */
+static Err check_text(const Args *args, Error *why)
+{
+    for (size_t i = 0; i < args->given_count; i++) {
+        const Given *given = &args->given[i];
+        if (given->value && strcmp(given->option->value, "FILE") != 0 &&
+            !utf8_valid(slice_text(given->value)))
+            return error_set(why, ERR_INVALID, "--%s: the value is not UTF-8",
+                             given->option->name);
+    }
+    return ERR_OK;
+}
+
+int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
+{
+    Fields fields = { cli, except, json };
+    Error why;
+    Err err = check_text(&cli->args, &why);
+    if (!err)
+        err = add_int(&fields, "priority", "priority", &why);
+    if (!err)
+        err = add_int(&fields, "retries", "max_retries", &why);
+    if (!err)
+        err = add_due(&fields, now_ms, &why);
+    if (!err)
+        err = add_duration(&fields, "retry-delay", "retry_delay", &why);
+    if (!err)
+        err = add_duration(&fields, "max-run-time", "max_run_time", &why);
+    if (!err)
+        err = add_pairs(&fields, "env", "env", false, &why);
+    if (!err)
+        err = add_pairs(&fields, "resource", "resources", true, &why);
+    if (err)
+        return cli_misused(cli, &why);
+    add_text(&fields, "queue", "queue");
+    add_text(&fields, "name", "name");
+    add_text(&fields, "user", "user");
+    add_flag(&fields, "held");
+    add_flag(&fields, "protocol");
+    add_tags(&fields);
+    return add_after(&fields);
+}

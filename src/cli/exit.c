@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exit.c - see exit.h. */
+#include "cli/exit.h"
+
+#define EXITCODE_NOT_STARTED 503 /* the process could not be started */
+
+bool state_is_bad(Slice state)
+{
+    return slice_is(state, "failed") || slice_is(state, "rejected");
+}
+
+bool state_is_final(Slice state)
+{
+    return slice_is(state, "done") || slice_is(state, "cancelled") || state_is_bad(state);
+}
+
+int exit_from_http(int status)
+{
+    switch (status) {
+    case 400:
+    case 405:
+    case 411:
+    case 413:
+    case 414:
+    case 415:
+    case 422:
+        return CLI_USAGE;
+    case 401:
+    case 403:
+        return CLI_DENIED;
+    case 404:
+    case 410:
+        return CLI_NOT_FOUND;
+    case 409:
+    case 412:
+        return CLI_CONFLICT;
+    case 408:
+    case 504:
+        return CLI_TIMED_OUT;
+    default:
+        return CLI_FAILED;
+    }
+}
+
+static bool names(Slice error, const char *word)
+{
+    return error.bytes && memmem(error.data, error.bytes, word, strlen(word)) != NULL;
+}
+
+static int exit_not_started(Slice error)
+{
+    if (names(error, "ENOENT") || names(error, "ENOTDIR"))
+        return CLI_NO_COMMAND;
+    if (names(error, "EACCES") || names(error, "ENOEXEC") || names(error, "EPERM") ||
+        names(error, "EISDIR"))
+        return CLI_NOT_EXECUTABLE;
+    return CLI_OWN_FAILURE;
+}
+
+int exit_from_command(const JobEnd *end)
+{
+    if (end->signal > 0 && end->signal < 128)
+        return CLI_SIGNAL_BASE + (int)end->signal;
+    if (end->exitcode == EXITCODE_NOT_STARTED && end->exit_status < 0)
+        return exit_not_started(end->error);
+    if (end->exitcode > 0 && end->exit_status >= 0 && end->exit_status < 256)
+        return (int)end->exit_status;
+    /* The command has no exit code of its own: it never ran, or its end is unknown. */
+    return slice_is(end->state, "done") ? CLI_DONE : CLI_OWN_FAILURE;
+}
+
+int exit_from_state(Slice state)
+{
+    if (state_is_bad(state))
+        return CLI_JOB_FAILED;
+    return slice_is(state, "cancelled") ? CLI_JOB_CANCELLED : CLI_DONE;
+}
+
+int exit_worse(int a, int b)
+{
+    if (a == CLI_JOB_FAILED || b == CLI_JOB_FAILED)
+        return CLI_JOB_FAILED;
+    return a == CLI_DONE ? b : a;
+}

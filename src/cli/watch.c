@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - see watch.h. */
+#include "cli/watch.h"
+
+#include "cli/interrupt.h"
+
+#include "base/times.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define LOST_MAX_MS   60000 /* a restart with a long journal to read takes less */
+#define LOST_PAUSE_MS 200
+#define PAUSE_MIN_MS  4
+#define PAUSE_MAX_MS  250
+
+int64_t watch_pause_ms(int64_t asked)
+{
+    int64_t pause_ms = PAUSE_MIN_MS;
+    for (int64_t i = 0; i < asked && pause_ms < PAUSE_MAX_MS; i += 4)
+        pause_ms *= 2;
+    return pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+}
+
+JobEnd watch_job_end(const Doc *job)
+{
+    return (JobEnd){
+        .state = doc_text(job, "state"),
+        .exitcode = doc_int(job, "exitcode", 0),
+        .exit_status = doc_int(job, "exit_status", -1),
+        .signal = doc_int(job, "signal", 0),
+        .error = doc_text(job, "error"),
+    };
+}
+
+int watch_say_detached(const char *id)
+{
+    fflush(stdout);
+    fprintf(stderr, "\npawl: detached; the job goes on. Come back: pawl logs -f %s\n",
+            id);
+    return CLI_SIGNAL_BASE + 2;
+}
+
+static bool past_deadline(const Watch *watch)
+{
+    return watch->deadline_boot && clock_now().boot_ms >= watch->deadline_boot;
+}
+
+static WatchEnd failed(Watch *watch, int code)
+{
+    watch->exit = code;
+    return WATCH_FAILED;
+}
+
+/* After a call without an answer: whether to try again, having waited a little. */
+static bool try_again(Watch *watch, Err err)
+{
+    if (err == ERR_BUSY || interrupt_seen() || past_deadline(watch))
+        return false;
+    int64_t now = clock_now().boot_ms;
+    if (!watch->lost_since) {
+        watch->lost_since = now;
+        if (watch->cli->err.is_terminal)
+            cli_note("the daemon does not answer; trying again for a minute");
+    }
+    if (now - watch->lost_since > LOST_MAX_MS)
+        return false;
+    interrupt_sleep(LOST_PAUSE_MS);
+    return true;
+}
+
+static WatchEnd gave_up(Watch *watch, Err err, const Error *why)
+{
+    if (interrupt_seen())
+        return WATCH_DETACHED;
+    if (past_deadline(watch))
+        return WATCH_TIMEOUT;
+    return failed(watch, cli_fail_call(watch->cli, err, why));
+}
+
+WatchEnd watch_read(Watch *watch, const char *id, Doc **out_job)
+{
+    Buf path = { 0 };
+    cli_job_path(&path, id, "");
+    Request request = { .method = "GET", .path = buf_cstr(&path), .timeout_ms = 10000 };
+    Response response = { 0 };
+    Error why;
+    Err err;
+    /* 503 is a daemon that starts or leaves. */
+    while ((err = client_call(&watch->cli->client, &request, &response, &why)) ||
+           response.status == 503) {
+        if (!try_again(watch, err))
+            break;
+        buf_clear(&response.body);
+    }
+    WatchEnd end = WATCH_ENDED;
+    if (err)
+        end = gave_up(watch, err, &why);
+    else if (response.status != 200)
+        end = failed(watch, cli_fail_response(watch->cli, &response));
+    else if (doc_parse(buf_slice(&response.body), out_job, &why))
+        end =
+            failed(watch, cli_fail(watch->cli, (Fault){ CLI_FAILED, "bad_answer", NULL },
+                                   "the server's answer is no JSON: %s", why.text));
+    if (end == WATCH_ENDED)
+        watch->lost_since = 0;
+    response_done(&response);
+    buf_done(&path);
+    return end;
+}
+
+/* Reads the job again and again until it is final or an attempt after `attempt` (or, for
+ * 0, a first one) has begun. */
+static WatchEnd until_news(Watch *watch, const char *id, int64_t attempt, Doc **out_job)
+{
+    for (int64_t asked = 0;; asked++) {
+        Doc *job = NULL;
+        WatchEnd end = watch_read(watch, id, &job);
+        if (end != WATCH_ENDED)
+            return end;
+        bool final = state_is_final(doc_text(job, "state"));
+        if (final || doc_int(job, "attempt", 0) > attempt) {
+            *out_job = job;
+            return WATCH_ENDED;
+        }
+        doc_free(job);
+        if (past_deadline(watch))
+            return WATCH_TIMEOUT;
+        interrupt_sleep(watch_pause_ms(asked));
+        if (interrupt_seen())
+            return WATCH_DETACHED;
+    }
+}
+
+WatchEnd watch_quietly(Watch *watch, const char *id, Doc **out_job)
+{
+    return until_news(watch, id, INT64_MAX - 1, out_job);
+}
+
+/* Where one stream goes; `skip` bytes were printed before the connection was lost. */
+typedef struct Sink {
+    int fd;
+    uint64_t seen;
+    uint64_t skip;
+    int error; /* errno of a write that failed */
+} Sink;
+
+static void write_all(Sink *sink, Slice bytes)
+{
+    while (bytes.bytes && !sink->error) {
+        ssize_t written = write(sink->fd, bytes.data, bytes.bytes);
+        if (written >= 0)
+            bytes = slice_from(bytes, (size_t)written);
+        else if (errno == EAGAIN)
+            poll(&(struct pollfd){ .fd = sink->fd, .events = POLLOUT }, 1, -1);
+        else if (errno != EINTR)
+            sink->error = errno;
+    }
+}
+
+static void take(void *context, Slice bytes)
+{
+    Sink *sink = context;
+    size_t known = sink->skip < bytes.bytes ? (size_t)sink->skip : bytes.bytes;
+    sink->skip -= known;
+    bytes = slice_from(bytes, known);
+    sink->seen += bytes.bytes;
+    write_all(sink, bytes);
+}
+
+static void log_path(Buf *path, const char *id, const char *stream, int64_t attempt)
+{
+    cli_job_path(path, id, "/log");
+    url_query(path, "stream", slice_text(stream));
+    if (attempt > 0) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)attempt);
+        url_query(path, "attempt", slice_text(number));
+    }
+}
+
+typedef struct Copy {
+    Tail tails[2];
+    Sink sinks[2];
+    Buf paths[2];
+    size_t count;
+} Copy;
+
+static void add_stream(Copy *copy, int fd, Buf path)
+{
+    size_t at = copy->count++;
+    copy->paths[at] = path;
+    copy->sinks[at] = (Sink){ .fd = fd };
+    copy->tails[at] = (Tail){ .path = buf_cstr(&copy->paths[at]),
+                              .take = take,
+                              .context = &copy->sinks[at] };
+}
+
+static void copy_init(Copy *copy, const Watch *watch, const char *id, int64_t attempt,
+                      bool follow)
+{
+    static const char *const names[] = { "stdout", "stderr" };
+    bool wanted[] = { watch->wants_stdout, watch->wants_stderr };
+    *copy = (Copy){ 0 };
+    for (size_t i = 0; i < 2; i++) {
+        if (!wanted[i])
+            continue;
+        Buf path = { 0 };
+        log_path(&path, id, names[i], attempt);
+        if (follow)
+            url_query(&path, "follow", SLICE_LITERAL("1"));
+        bool both = wanted[0] && wanted[1];
+        add_stream(copy, both && i == 1 ? STDERR_FILENO : STDOUT_FILENO, path);
+    }
+}
+
+static void copy_done(Copy *copy)
+{
+    for (size_t i = 0; i < copy->count; i++) {
+        buf_done(&copy->paths[i]);
+        buf_done(&copy->tails[i].problem);
+    }
+}
+
+/* Before another try: what was printed is not printed again. */
+static void copy_rewind(Copy *copy)
+{
+    for (size_t i = 0; i < copy->count; i++) {
+        copy->sinks[i].skip = copy->sinks[i].seen;
+        buf_clear(&copy->tails[i].problem);
+        copy->tails[i].status = 0;
+    }
+}
+
+static const Tail *refused(const Copy *copy)
+{
+    for (size_t i = 0; i < copy->count; i++)
+        if (copy->tails[i].status != 200)
+            return &copy->tails[i];
+    return NULL;
+}
+
+static WatchEnd copy_end(Watch *watch, const Copy *copy)
+{
+    for (size_t i = 0; i < copy->count; i++) {
+        errno = copy->sinks[i].error;
+        if (errno)
+            return failed(watch,
+                          cli_fail(watch->cli, (Fault){ CLI_FAILED, "io", NULL },
+                                   "cannot write the output: %s", strerror(errno)));
+    }
+    const Tail *tail = refused(copy);
+    if (!tail)
+        return WATCH_ENDED;
+    Response response = { .status = tail->status, .body = tail->problem };
+    return failed(watch, cli_fail_response(watch->cli, &response));
+}
+
+WatchEnd watch_copy(Watch *watch, const char *id, int64_t attempt, bool follow)
+{
+    Copy copy;
+    Error why;
+    Err err;
+    copy_init(&copy, watch, id, attempt, follow);
+    fflush(stdout);
+    while ((err = client_follow(&watch->cli->client, copy.tails, copy.count, &why)) ||
+           (refused(&copy) && refused(&copy)->status == 503)) {
+        if (!try_again(watch, err))
+            break;
+        copy_rewind(&copy);
+    }
+    WatchEnd end = err ? gave_up(watch, err, &why) : copy_end(watch, &copy);
+    if (end == WATCH_ENDED)
+        watch->lost_since = 0;
+    copy_done(&copy);
+    return end;
+}
+
+WatchEnd watch_output(Watch *watch, const char *id, int64_t attempt, Doc **out_job)
+{
+    int64_t printed = attempt - 1;
+    for (;;) {
+        Doc *job = NULL;
+        WatchEnd end = until_news(watch, id, printed, &job);
+        if (end != WATCH_ENDED)
+            return end;
+        bool final = state_is_final(doc_text(job, "state"));
+        int64_t last = doc_int(job, "attempt", 0);
+        if (final && last <= printed) {
+            *out_job = job;
+            return WATCH_ENDED;
+        }
+        doc_free(job);
+        end = watch_copy(watch, id, ++printed, true);
+        if (end != WATCH_ENDED)
+            return end;
+    }
+}

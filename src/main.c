@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - the program: the command line, and behind `serve` the daemon. */
+#include "cli/cli.h"
+
+#ifdef PAWL_WITH_SERVE
+#include "serve/config.h"
+#include "serve/serve.h"
+
+extern char **environ;
+
+static Err config_rows(const char *data, ConfigRow *row, void *context, Error *why)
+{
+    ConfigSources sources = { .data = data, .env = (const char *const *)environ };
+    Config config;
+    Err err = config_load(&sources, &config, why);
+    if (err)
+        return err;
+    for (ConfigKey key = 0; key < CONFIG_KEYS; key++) {
+        char name[CONFIG_NAME_BYTES];
+        Buf text = { 0 };
+        value_text(&config_field(key)->rule, config_at(&config, key), &text);
+        row(context, config_name(key, name), buf_cstr(&text), config.origins[key]);
+        buf_done(&text);
+    }
+    config_done(&config);
+    return ERR_OK;
+}
+
+static const CliHooks hooks = { .serve = serve_main, .config = config_rows };
+#else
+static const CliHooks hooks = { 0 };
+#endif
+
+int main(int argc, char **argv)
+{
+    return cli_main(argc, argv, &hooks);
+}
