@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""api - a small HTTP client that tells apart what a crash makes different.
+
+A request that never left raises NotSent: it had no effect. One that left but was not
+answered in full raises Broken: nobody knows. Everything else is an Answer, whatever its
+status. One connection per Api, kept alive, not for several threads.
+"""
+import http.client
+import json
+import socket
+import time
+import urllib.parse
+
+BASE = "/api/v1"
+FINAL = ("done", "failed", "rejected", "cancelled")
+
+
+class NotSent(Exception):
+    """The connection could not be made: the request had no effect."""
+
+
+class Broken(Exception):
+    """The connection broke after the request may have left."""
+
+    def __init__(self, why, got=b""):
+        super().__init__(why)
+        self.got = got # of the body, before it broke
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def lines(self):
+        return [json.loads(line) for line in self.body.splitlines()]
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:400]!r}"
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Api:
+    """address: the path of a Unix socket, or (host, port)."""
+
+    def __init__(self, address, timeout=30):
+        if isinstance(address, str):
+            self.conn = _UnixConnection(address, timeout)
+        else:
+            self.conn = http.client.HTTPConnection(*address, timeout=timeout)
+
+    def close(self):
+        self.conn.close()
+
+    def request(self, method, path, body=None, headers=None):
+        """body: bytes as they are, anything else as JSON."""
+        headers = dict(headers or {})
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            headers.setdefault("Content-Type", "application/json")
+        if not path.startswith(("/metrics", "/livez", "/readyz", "/openapi", BASE, "//")):
+            path = BASE + path
+        try:
+            if self.conn.sock is None:
+                self.conn.connect()
+        except OSError as why:
+            self.conn.close()
+            raise NotSent(str(why)) from why
+        try:
+            self.conn.request(method, path, body, headers)
+            response = self.conn.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        except http.client.IncompleteRead as why:
+            self.conn.close()
+            raise Broken("the answer ended early", why.partial) from why
+        except (OSError, http.client.HTTPException) as why:
+            self.conn.close()
+            raise Broken(f"{type(why).__name__}: {why}") from why
+
+    # --- what tests say all the time ---------------------------------------------
+
+    def get(self, path, status=200):
+        answer = self.request("GET", path)
+        assert answer.status == status, answer
+        return answer.json()
+
+    def add(self, status=201, **fields):
+        """One job; returns the job object."""
+        answer = self.request("POST", "/jobs", fields)
+        assert answer.status == status, answer
+        return answer.json()["job"] if status == 201 else answer.json()
+
+    def job(self, id, status=200):
+        return self.get(f"/jobs/{id}", status)
+
+    def act(self, id, action, status=200, body=None):
+        answer = self.request("POST", f"/jobs/{id}/{action}", body)
+        assert answer.status == status, answer
+        return answer.json()
+
+    def log(self, id, **query):
+        text = urllib.parse.urlencode(query)
+        answer = self.request("GET", f"/jobs/{id}/log" + (f"?{text}" if text else ""))
+        assert answer.status == 200, answer
+        return answer.body
+
+    def all(self, **query):
+        """Every item of the list of jobs, over as many pages as it takes."""
+        items, query = [], {"limit": 1000, **query}
+        while True:
+            page = self.get("/jobs?" + urllib.parse.urlencode(query))
+            items += page["items"]
+            if not page["next_cursor"]:
+                return items
+            query["cursor"] = page["next_cursor"]
+
+    def until(self, id, states=FINAL, seconds=20):
+        """Waits until the job is in one of the states; returns it."""
+        states = (states,) if isinstance(states, str) else states
+        return wait_for(lambda: self._in_states(id, states), seconds,
+                        lambda: f"job {id} is {self.job(id)}, not {states}")
+
+    def _in_states(self, id, states):
+        job = self.job(id)
+        return job if job["state"] in states else None
+
+
+def wait_for(look, seconds=20, message="it did not come true", pause=0.01):
+    """Polls look() until it gives something true; returns that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(message() if callable(message) else message)
+        time.sleep(pause)

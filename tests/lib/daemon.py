@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""daemon - one pawl daemon of a test's own: started, killed, started again, cleaned up.
+
+Everything a test starts is found again by the data directory, which stands in the
+environment of every job: so nothing is left over, whatever went wrong.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from lib.api import Api, Broken, NotSent, wait_for
+
+START_SECONDS = 30 # sanitizers on a busy machine
+
+
+def program():
+    found = os.environ.get("PAWL_BIN")
+    if not found:
+        found = str(pathlib.Path(__file__).resolve().parents[2] / "build/asan/src/pawl")
+    return found
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _proc(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def alive(pid):
+    """Running, and not a zombie that waits for its parent."""
+    return _proc(pid, "stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"])
+
+
+def processes_with(text):
+    """Live processes in whose environment `text` stands."""
+    needle = text.encode()
+    return [pid for pid in pids()
+            if pid != os.getpid() and needle in _proc(pid, "environ") and alive(pid)]
+
+
+def descriptors(pid):
+    """What the open descriptors of a process point to."""
+    found = {}
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+        except OSError:
+            pass
+    return found
+
+
+class Daemon:
+    """options: further arguments of `pawl serve`."""
+
+    def __init__(self, data, *options, env=None):
+        self.data = pathlib.Path(data)
+        self.options = list(options)
+        self.env = env or {}
+        self.process = None
+        self.log_path = self.data.parent / (self.data.name + ".log")
+
+    # --- life ----------------------------------------------------------------------
+
+    def spawn(self, *more):
+        """Starts it without waiting for anything."""
+        (self.data / "listen").unlink(missing_ok=True)
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith("PAWL_")}
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [program(), "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
+                 *self.options, *more],
+                env={**env, **self.env}, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True)
+        return self
+
+    def start(self, *more):
+        self.spawn(*more)
+        self.wait_ready()
+        return self
+
+    def wait_ready(self, seconds=START_SECONDS):
+        wait_for(self.ready, seconds, lambda: f"not ready; its log ends:\n{self.tail()}")
+
+    def ready(self):
+        assert self.process.poll() is None, \
+            f"it ended with {self.process.returncode}:\n{self.tail()}"
+        if not (self.data / "listen").exists():
+            return False
+        api = self.api(5)
+        try:
+            return api.request("GET", "/readyz").status == 200
+        except (NotSent, Broken):
+            return False
+        finally:
+            api.close()
+
+    def kill(self):
+        """kill -9: no chance to say anything."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, seconds=20):
+        """SIGTERM; returns its exit status."""
+        self.process.terminate()
+        return self.process.wait(seconds)
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    def cleanup(self):
+        """Ends everything that belongs to the data directory, and nothing else."""
+        if self.process and self.process.poll() is None:
+            self.kill()
+        self.kill_launcher()
+        self.kill_jobs()
+
+    # --- looks inside ----------------------------------------------------------------
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def launcher(self):
+        """The pid of the launcher of this data directory, or None."""
+        for pid in pids():
+            if b"pawl-launch" in _proc(pid, "cmdline") and alive(pid):
+                try:
+                    if os.readlink(f"/proc/{pid}/cwd") == str(self.data.resolve()):
+                        return pid
+                except OSError:
+                    pass
+        return None
+
+    def kill_launcher(self):
+        while (pid := self.launcher()):
+            kill(pid)
+
+    def jobs(self):
+        """Live processes of jobs: the data directory is in their PAWL_JOB_FILE."""
+        ours = {self.process.pid if self.process else 0, self.launcher()}
+        return [pid for pid in processes_with(f"={self.data}/") if pid not in ours]
+
+    def kill_jobs(self):
+        for pid in self.jobs():
+            kill(pid)
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def tail(self, lines=25):
+        return "\n".join(self.log().splitlines()[-lines:])
+
+    def address(self):
+        host, _, port = (self.data / "listen").read_text().strip().rpartition(":")
+        return host, int(port)
+
+    def socket(self):
+        return str(self.data / "pawl.sock")
+
+    def api(self, timeout=30):
+        return Api(self.socket(), timeout)
+
+    def tcp(self, timeout=30):
+        return Api(self.address(), timeout)
+
+
+def kill(pid):
+    """SIGKILL, and gone when this returns."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    wait_for(lambda: not alive(pid), 10, f"process {pid} does not die")
+
+
+class Place:
+    """A directory of its own, with daemons that end with it. Paths stay short: the name
+    of a Unix socket has room for 107 bytes."""
+
+    def __init__(self, path=None):
+        self.path = pathlib.Path(path or tempfile.mkdtemp(prefix="pawl-test-"))
+        self.daemons = []
+
+    def daemon(self, *options, data=None, env=None):
+        node = Daemon(data or self.path / "data", *options, env=env)
+        self.daemons.append(node)
+        return node
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.daemons:
+            node.cleanup()
+        shutil.rmtree(self.path, ignore_errors=True)
