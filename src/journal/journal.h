@@ -11,8 +11,11 @@
  *   J1  what on_durable has reported is on stable storage, whole.
  *   J2  a failed fdatasync is never retried: it is reported once, and nothing after it
  *       is ever reported durable.
- *   J3  opening cuts a torn tail and refuses damage before valid records, naming the
- *       file and offset; it never deletes anything else.
+ *   J3  opening cuts a torn tail and refuses damage to what had been durable, naming
+ *       the file and offset; it never deletes anything else. Durable is what the store
+ *       has read, what a later segment or record says was durable when it was written,
+ *       and what a note in the segment's header says: it is made at every close and
+ *       whenever the journal is idle.
  *   J4  a segment is removed only when every record in it is behind journal_trim. */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
@@ -36,6 +39,9 @@ typedef struct JournalOptions {
     void *context;
 } JournalOptions;
 
+/* Makes the directory if there is none. ERR_BUSY: another process has it open.
+ * ERR_CORRUPT: damaged, or behind the store. ERR_CONFLICT: of another node or cluster.
+ * Signals are blocked in its thread; SIGXFSZ must be ignored by the process. */
 MUST_CHECK Err journal_open(const JournalOptions *options, Journal **out, Error *why);
 void journal_close(Journal *journal); /* writes and syncs what waits first */
 
@@ -46,14 +52,35 @@ uint64_t journal_write(Journal *journal, const Record *record, Buf *give);
 /* Starts the write of everything appended so far (end of a turn). */
 void journal_flush(Journal *journal);
 
-/* Waits until everything up to `position` is durable (S2.66). */
+/* Waits until everything up to `position` is durable (S2.66); negative: no limit. Any
+ * thread. */
 MUST_CHECK Err journal_wsync(Journal *journal, uint64_t position, int64_t timeout_ms);
 
 uint64_t journal_end(const Journal *journal); /* behind the last record appended */
 uint64_t journal_durable(Journal *journal);
 
-/* Bytes that can surely be written before the disk must give new room. */
+/* Bytes that can surely be written before the disk must give new room, short of one
+ * record (none is split between segments). About 8 MiB as long as the disk has room. A
+ * caller that keeps some of it for what must still be written when the disk is full
+ * refuses other records in time. */
 uint64_t journal_room(Journal *journal);
+
+/* For a record that is larger than what journal_room says: asks for room ahead of it and
+ * waits. ERR_FULL: the disk has none. Any thread. */
+MUST_CHECK Err journal_make_room(Journal *journal, uint64_t bytes, int64_t timeout_ms);
+
+/* The disk refused room and has given none since. It is asked again every second. */
+bool journal_full(Journal *journal);
+
+typedef struct JournalStats {
+    uint64_t records; /* appended */
+    uint64_t bytes;
+    uint64_t syncs; /* each one pwritev and one fdatasync, or a few */
+    uint64_t write_ns;
+    uint64_t sync_ns;
+    uint64_t segments;
+} JournalStats;
+void journal_stats(Journal *journal, JournalStats *out);
 
 /* 002's reader: reserve up to `bytes_max` (at least one record) of what is durable and
  * neither read nor reserved; without rsync within timeout_ms (boot time, as now_ms) the
@@ -62,18 +89,23 @@ typedef uint64_t JournalToken;
 JournalToken journal_reserve(Journal *journal, size_t bytes_max, int64_t timeout_ms,
                              int64_t now_ms);
 
-/* The reserved records as batches of operations, read point included, added to *out
- * (one Batch per call: everything reserved). */
+/* The reserved records as operations, added to *out, with the read point that is true
+ * once they are in the store: none if an earlier reservation has not been rsynced, for
+ * a crash would then lose that one. Commit in the order of reservation for ingestion
+ * exactly once. ERR_TIMEOUT when the reservation had lapsed. */
 MUST_CHECK Err journal_read(Journal *journal, JournalToken token, Batch *out, Error *why);
 
 /* What was reserved is in the store: the read point moves past it. ERR_TIMEOUT when the
  * reservation had lapsed. */
 MUST_CHECK Err journal_rsync(Journal *journal, JournalToken token);
 
-/* The store holds everything up to `position` for good: older segments may go. */
+/* The store holds everything up to `position` for good: older segments may go, when
+ * they are more than keep_bytes or older than keep_ms (boot time, as now_ms). */
 void journal_trim(Journal *journal, uint64_t position, int64_t now_ms);
 
-/* Walks a journal directory without opening it for writing: for verify and export. */
+/* Walks a journal directory without opening it for writing: for verify and export. A
+ * daemon may be writing to it. `position` is the one behind the record. A torn tail is
+ * the end; damage is ERR_CORRUPT with the place; what visit returns stops the walk. */
 typedef Err JournalVisit(void *context, const Record *record, uint64_t position);
 MUST_CHECK Err journal_scan(const char *dir, JournalVisit *visit, void *context,
                             Error *why);
