@@ -245,7 +245,7 @@ static Err unpack_op(Slice packed, Batch *batch)
     return ERR_OK;
 }
 
-Err batch_unpack(Slice packed, Batch *batch)
+static Err unpack_fields(Slice packed, Batch *batch)
 {
     PackField in;
     while (pack_next(&packed, &in)) {
@@ -260,6 +260,20 @@ Err batch_unpack(Slice packed, Batch *batch)
             return err;
     }
     return pack_damaged(packed) ? ERR_CORRUPT : ERR_OK;
+}
+
+Err batch_unpack(Slice packed, Batch *batch)
+{
+    uint64_t number = batch->number;
+    uint32_t node = batch->node;
+    size_t count = batch->count;
+    Err err = unpack_fields(packed, batch);
+    if (!err)
+        return ERR_OK;
+    batch->number = number;
+    batch->node = node;
+    batch->count = count;
+    return err;
 }
 
 bool lines_next(Slice *rest, Slice *out_line)

@@ -13,7 +13,8 @@ typedef enum EffectKind {
     EFFECT_START,   /* start an attempt of a job */
     EFFECT_SIGNAL,  /* send `signal` to the whole tree of an attempt */
     EFFECT_FORGET,  /* the attempt's end is recorded: the launcher may drop it */
-    EFFECT_LOAD,    /* ask the store; the answer comes as EVENT_LOADED with `token` */
+    EFFECT_LOAD,    /* ask the store, once it holds this turn and all before it; the
+                       answer comes as EVENT_LOADED with `token` */
     EFFECT_CHANGED, /* a job is now in `state`: logs, waiters, metrics, event stream */
     EFFECT_ERASE, /* logs (of attempts up to `attempt`), state, files of a job now gone */
     EFFECT_DEFINED, /* a definition changed */

@@ -15,13 +15,15 @@ typedef enum EventKind {
     EVENT_ADD_LINES,     /* job: the pattern; body; count */
     EVENT_ACT,           /* action on one job */
     EVENT_LOADED,        /* what a store answered to EFFECT_LOAD: token, loaded */
-    EVENT_APPLIED,       /* the store holds everything up to batch `number` */
+    EVENT_APPLIED,       /* the store holds everything up to batch `number`; comes after
+                            all answers that were given before */
     EVENT_COMMITTED,     /* a shared store's answer to batch `number`: results */
     EVENT_ADOPTED,       /* after a start: this attempt is alive in the launcher */
     EVENT_STARTED,       /* an attempt's process runs */
     EVENT_ENDED,         /* an attempt is over, or could not be started: ending */
     EVENT_PROGRESS,      /* told by a running attempt */
-    EVENT_LAUNCHER_LOST, /* every attempt it had is dead */
+    EVENT_LAUNCHER_LOST, /* every attempt it had is dead; starts of earlier turns that
+                            have not been carried out must not be any more */
     EVENT_DEFINE,        /* put (or, with no value, delete) a definition; request */
     EVENT_DRAIN,         /* take and start no more work */
     EVENT_RESUME,        /* undo it */

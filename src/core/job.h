@@ -57,6 +57,10 @@ typedef enum JobFlag {
     JOB_PULL = 1 << 4,       /* only for external workers */
     JOB_CUT = 1 << 5,        /* its result was larger than the limit */
     JOB_CANCELLING = 1 << 6, /* running, but its end is asked for: it ends cancelled */
+    JOB_HALTING = 1 << 7,    /* likewise: it ends halted */
+    JOB_LOSSES = 31 << 8,    /* one bit for each attempt that was lost through no fault of
+                                the job's, from the lowest up; an operator's retry clears
+                                them */
 } JobFlag;
 
 typedef struct Outcome {

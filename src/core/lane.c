@@ -107,44 +107,44 @@ static void keep_within(Lane *lane, size_t limit)
     while (lane_count(lane) > limit) {
         lane->window.count--;
         lane->more = true;
+        /* The load under way begins behind what was just cut: it would leave a gap. */
+        lane->overflow = lane->overflow || lane->loading;
     }
 }
 
-static void put_aside(Lane *lane, const Head *head)
+static bool put_aside(Lane *lane, const Head *head)
 {
-    if (lane->aside.count >= LANE_ASIDE_MAX) {
+    if (lane->aside.count >= LANE_ASIDE_MAX)
         lane->overflow = true;
-        return;
-    }
+    if (lane->overflow)
+        return false; /* nothing of the load under way will be used */
     insert(&lane->aside, 0, head);
+    return true;
 }
 
-void lane_put(Lane *lane, const Head *head, size_t limit)
+bool lane_put(Lane *lane, const Head *head, size_t limit)
 {
     const Head *last = lane_last(lane);
     bool inside = last && head_before(head, last);
-    if (!inside && lane->loading) {
-        put_aside(lane, head);
-        return;
-    }
+    if (!inside && lane->loading)
+        return put_aside(lane, head);
     if (!inside && lane->more)
-        return; /* the store has it, in its place behind the window */
+        return false;
     compact(lane);
     insert(&lane->window, lane->first, head);
     keep_within(lane, limit);
+    return true;
 }
 
-void lane_put_run(Lane *lane, const Head *pattern, uint64_t first_c, uint64_t count,
-                  uint16_t node, size_t limit)
+void lane_put_run(Lane *lane, const HeadRun *run, size_t limit)
 {
-    for (uint64_t k = 0; k < count; k++) {
+    Head head = run->pattern;
+    for (uint64_t k = 0; k < run->count; k++) {
+        head.id = id_from_count(run->first_c + k, run->node);
         /* Later ones come behind earlier ones: once one was left to the store, all
          * that follow are. */
-        if (lane->overflow || (lane->more && !lane->loading && k >= limit))
+        if (!lane_put(lane, &head, limit))
             return;
-        Head head = *pattern;
-        head.id = id_from_count(first_c + k, node);
-        lane_put(lane, &head, limit);
     }
 }
 

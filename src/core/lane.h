@@ -48,7 +48,8 @@ typedef struct Lane {
     bool pull;
     bool more;
     bool loading;
-    bool overflow; /* more came aside than is kept: the load under way is void */
+    bool overflow; /* more came than is kept: the load under way is void */
+    bool resting;  /* empty, but kept until the tour in which it had its turn is over */
     uint64_t tour; /* the scheduling tour in which it is next offered */
     HeadList window;
     size_t first; /* window.items[first] is the next job */
@@ -62,12 +63,20 @@ const Head *lane_first(const Lane *lane); /* NULL when the window is empty */
 const Head *lane_last(const Lane *lane);
 Head lane_take(Lane *lane); /* the first one leaves; there must be one */
 
-/* A job of this lane became ready. The window keeps at most `limit`. */
-void lane_put(Lane *lane, const Head *head, size_t limit);
+/* A job of this lane became ready. The window keeps at most `limit`. False: it was left
+ * to the store, in its place behind the window. */
+bool lane_put(Lane *lane, const Head *head, size_t limit);
 
-/* `count` jobs with ids first_c, first_c + 1, ... all like `pattern` became ready. */
-void lane_put_run(Lane *lane, const Head *pattern, uint64_t first_c, uint64_t count,
-                  uint16_t node, size_t limit);
+/* Jobs that are all like `pattern` but for their ids: first_c, first_c + 1, ... */
+typedef struct HeadRun {
+    Head pattern;
+    uint64_t first_c;
+    uint64_t count;
+    uint16_t node;
+} HeadRun;
+
+/* All of them became ready. */
+void lane_put_run(Lane *lane, const HeadRun *run, size_t limit);
 
 /* A ready job stopped being so. Whether the window or what is aside held it. */
 bool lane_remove(Lane *lane, JobId id);

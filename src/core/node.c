@@ -67,6 +67,7 @@ static void free_lanes(Node *node)
     }
     map_done(&node->lanes);
     heap_done(&node->offers);
+    mem_free(node->resting);
 }
 
 static void free_asked(Node *node)
@@ -115,8 +116,11 @@ Op *node_op(Node *node, OpKind kind, JobId id)
 
 Effect *node_reply(Node *node, Request request, Err err, const char *problem)
 {
-    Wait wait = err ? WAIT_NONE : WAIT_BATCH;
-    Effect *effect = outbox_effect(node->out, EFFECT_REPLY, wait);
+    /* A refusal may speak of what is decided and not yet durable; only those that speak
+     * of the node itself go out at once, because a full journal must not hold them. */
+    bool at_once = err == ERR_UNAVAILABLE || err == ERR_FULL;
+    Effect *effect =
+        outbox_effect(node->out, EFFECT_REPLY, at_once ? WAIT_NONE : WAIT_BATCH);
     effect->request = request;
     effect->err = err;
     effect->problem = problem;
@@ -267,6 +271,9 @@ void node_load_running(Node *node, const Job *job)
     running->ready_ms = job->started_ms;
     running->paused_boot = job->state == JOB_PAUSED ? 1 : 0;
     running->cancelling = (job->flags & JOB_CANCELLING) != 0;
+    running->halting = !running->cancelling && (job->flags & JOB_HALTING);
+    if (running->cancelling)
+        buf_add_slice(&running->reason, job->reason);
 }
 
 void node_load_lane(Node *node, const Job *first)

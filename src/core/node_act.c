@@ -12,19 +12,20 @@ static void reply_conflict(Node *node, Request request, JobStates allowed)
     node_reply(node, request, ERR_CONFLICT, "invalid_state")->allowed = allowed;
 }
 
-/* The end of a running job is asked for; durable before any signal goes out, so that a
+/* The end of a running job is asked for: durable before any signal goes out, so that a
  * restart goes on with it. */
-static void cancel_running(Node *node, Running *running, const Event *event)
+static void ask_end(Node *node, Running *running, const Event *event, JobFlag flag)
 {
-    running->cancelling = true;
-    running->halting = false;
+    running->cancelling = flag == JOB_CANCELLING;
+    running->halting = flag == JOB_HALTING;
     buf_clear(&running->reason);
     buf_add_slice(&running->reason, event->reason);
     Op *op = node_op(node, OP_PROGRESS, running->head.id);
     op->attempt = running->head.attempt;
     op->lock = node->options.sysid;
-    op->flags = JOB_CANCELLING;
+    op->flags = flag;
     op->progress = -1;
+    op->reason = node_keep(node, event->reason);
     node_stop(node, running, event->action == ACT_KILL);
 }
 
@@ -59,7 +60,7 @@ static void act_running(Node *node, Running *running, const Event *event)
     }
     switch (event->action) {
     case ACT_REMOVE:
-        cancel_running(node, running, event);
+        ask_end(node, running, event, JOB_CANCELLING);
         if (running->removing) {
             node_reply(node, event->request, ERR_OK, NULL);
             return;
@@ -69,15 +70,14 @@ static void act_running(Node *node, Running *running, const Event *event)
         return; /* answered when it is gone */
     case ACT_CANCEL:
     case ACT_KILL:
-        cancel_running(node, running, event);
+        ask_end(node, running, event, JOB_CANCELLING);
         break;
     case ACT_PAUSE:
     case ACT_RESUME:
         pause_running(node, running, event->action == ACT_PAUSE);
         break;
     case ACT_HALT:
-        running->halting = true;
-        node_stop(node, running, false);
+        ask_end(node, running, event, JOB_HALTING);
         break;
     case ACT_HOLD:
     case ACT_RELEASE:
@@ -148,6 +148,8 @@ static void apply_patch(Node *node, Job *job, const Patch *patch, Op *op)
     if (!(patch->fields & FIELD_RUN_AT))
         return;
     job->dt_ms = job->run_at_ms = patch->run_at_ms;
+    if (!job->retry_number) /* its first due time is the new one */
+        job->window_from_ms = op->window_from_ms = patch->run_at_ms;
     if (state_in(job->state, STATE_BIT(JOB_READY) | STATE_BIT(JOB_DEFERRED) |
                                  STATE_BIT(JOB_RETRYING)))
         op->to = job_waiting_state(job, node->now.wall_ms);
@@ -161,6 +163,7 @@ static void start_over(Node *node, Job *job, Op *op)
     op->window_from_ms = node->now.wall_ms;
     job->window_from_ms = node->now.wall_ms;
     job->retry_number = 0;
+    job->flags &= ~(uint32_t)JOB_LOSSES;
     job->dt_ms = node->now.wall_ms;
     op->to = job->command.bytes ? JOB_READY : JOB_BLOCKED;
 }
@@ -221,7 +224,8 @@ static void remove_waiting(Node *node, const Event *event, const Job *job)
 static void act_waiting(Node *node, const Event *event, const Job *loaded)
 {
     JobStates allowed = action_allowed(event->action);
-    if (!state_in(loaded->state, allowed)) {
+    /* One that runs, but not here, is for its own node to act on. */
+    if (!state_in(loaded->state, allowed & ~(JobStates)STATES_OWNED)) {
         reply_conflict(node, event->request, allowed);
         return;
     }

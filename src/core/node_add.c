@@ -159,7 +159,11 @@ static void add_with_key(Node *node, const Event *event, KeyUse *use)
     op->tenant = node_keep(node, event->tenant);
     op->key = node_keep(node, event->key);
     op->value = node_keep(node, buf_slice(&value));
-    op->dt_ms = node->now.wall_ms + KEY_KEPT_MS;
+    /* The clock may have been set back since the store was asked: what had expired by
+     * then must not come alive again. */
+    if (op->at_ms < event->next_due_ms)
+        op->at_ms = event->next_due_ms;
+    op->dt_ms = op->at_ms + KEY_KEPT_MS;
     use->value = slice_copy(&use->arena, buf_slice(&value));
     use->number = node->out->number;
     buf_done(&value);
@@ -195,6 +199,8 @@ static void add_keyed(Node *node, const Event *event)
     asked->event = keep_add(&asked->arena, event);
     effect->tenant = node_keep(node, event->tenant);
     effect->key = node_keep(node, event->key);
+    effect->dt_ms = node->now.wall_ms; /* a key that has expired by then is no key */
+    asked->event.next_due_ms = effect->dt_ms;
 }
 
 void node_add_after_key(Node *node, const Event *add, const Event *answer)
@@ -248,8 +254,8 @@ void node_add_lines(Node *node, const Event *event)
     if (pattern->state == JOB_READY) {
         Lane *lane = node_lane(node, &head);
         heap_remove(&node->offers, &lane->offer);
-        lane_put_run(lane, &head, first, event->count, node->options.number,
-                     node_window_limit(node));
+        HeadRun run = { head, first, event->count, node->options.number };
+        lane_put_run(lane, &run, node_window_limit(node));
         node_lane_changed(node, lane);
         node->touched_pass = true;
     }

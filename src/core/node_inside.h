@@ -8,23 +8,22 @@
 #include "core/node.h"
 #include "core/outcome.h"
 
-#define TICK_MS           1000 /* a pass at least this often (S3.50) */
-#define DUE_LOAD_MAX      500  /* promotions per step: a batch stays small */
-#define OLD_LOAD_MAX      500  /* removals per step, likewise */
-#define PURGE_EVERY_MS    (60 * MS_PER_S)
-#define PROGRESS_EVERY_MS MS_PER_S /* of one job; the last one always arrives */
-#define KEY_KEPT_MS       MS_PER_DAY
-#define UNCHARGED_MAX     5 /* losses of one job that are not held against it */
-#define NODE_FAULT_WAIT_MS                                                               \
-    MS_PER_S /* before trying again what the node could not start */
-#define WINDOW_JOBS_MAX   256
-#define WINDOW_JOBS_MIN   16
-#define WINDOW_JOBS_TOTAL 65536 /* heads over all lanes, roughly */
-#define REASON_NO_HANDLER "no_handler"
-#define SIGNAL_TERM       15
-#define SIGNAL_KILL       9
-#define SIGNAL_STOP       19
-#define SIGNAL_CONT       18
+#define TICK_MS            1000 /* a pass at least this often (S3.50) */
+#define DUE_LOAD_MAX       500  /* promotions per step: a batch stays small */
+#define OLD_LOAD_MAX       500  /* removals per step, likewise */
+#define PURGE_EVERY_MS     (60 * MS_PER_S)
+#define PROGRESS_EVERY_MS  MS_PER_S /* of one job; the last one always arrives */
+#define KEY_KEPT_MS        MS_PER_DAY
+#define NODE_FAULT_WAIT_MS MS_PER_S /* before trying what the node could not start */
+#define KILL_AGAIN_MS      (10 * MS_PER_S) /* a KILL that did not arrive is sent again */
+#define WINDOW_JOBS_MAX    256
+#define WINDOW_JOBS_MIN    16
+#define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
+#define REASON_NO_HANDLER  "no_handler"
+#define SIGNAL_TERM        15
+#define SIGNAL_KILL        9
+#define SIGNAL_STOP        19
+#define SIGNAL_CONT        18
 
 typedef enum StopStage { STOP_NOT, STOP_TERM, STOP_KILL } StopStage;
 
@@ -39,7 +38,6 @@ typedef struct Running {
     int64_t deadline_boot; /* of max-run-time; TIME_NEVER: none */
     int64_t paused_boot;   /* since when; 0: not paused */
     StopStage stop;
-    bool stop_at_once; /* KILL without TERM */
     bool timed_out;
     bool cancelling;
     bool halting;
@@ -87,6 +85,9 @@ struct Node {
     size_t slot_capacity;
     uint32_t slots_used;
     uint64_t tour;
+    uint64_t *resting; /* keys of lanes that had their turn in this tour and are empty */
+    size_t resting_count;
+    size_t resting_capacity;
     uint64_t turn;
     uint64_t token;
     Map asked;   /* by token */
@@ -144,6 +145,7 @@ Lane *node_lane(Node *node, const Head *head);   /* made if it is not there */
 void node_ready(Node *node, const Head *head);   /* a job became ready */
 void node_unready(Node *node, const Head *head); /* a ready job stopped being so */
 void node_lane_changed(Node *node, Lane *lane);
+void node_tour_begin(Node *node, uint64_t tour);
 void node_wait_until(Node *node, int64_t dt_ms); /* a job is due then */
 Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked);
 void node_loaded(Node *node, const Event *event);

@@ -58,15 +58,51 @@ static void ask_window(Node *node, Lane *lane)
     effect->behind_id = last->id;
 }
 
+/* What all heads of the lane have in common. */
+static Head lane_pattern(const Lane *lane)
+{
+    return (Head){ .tenant = lane->tenant,
+                   .queue = lane->queue,
+                   .flags = lane->pull ? JOB_PULL : 0 };
+}
+
 static void drop_lane(Node *node, Lane *lane)
 {
-    Head head = { .tenant = lane->tenant,
-                  .queue = lane->queue,
-                  .flags = lane->pull ? JOB_PULL : 0 };
+    Head head = lane_pattern(lane);
     map_remove(&node->lanes, lane_key(&head));
     heap_remove(&node->offers, &lane->offer);
     lane_done(lane);
     mem_free(lane);
+}
+
+/* A lane that has nothing left is forgotten; but if it had its turn in this tour, only
+ * when the tour is over: else it could come back at once and go before the others. */
+static void rest_or_drop(Node *node, Lane *lane)
+{
+    if (lane->tour <= node->tour) {
+        drop_lane(node, lane);
+        return;
+    }
+    heap_remove(&node->offers, &lane->offer);
+    if (lane->resting)
+        return;
+    lane->resting = true;
+    Head head = lane_pattern(lane);
+    MEM_PUSH(node->resting, node->resting_count, node->resting_capacity) =
+        lane_key(&head);
+}
+
+void node_tour_begin(Node *node, uint64_t tour)
+{
+    node->tour = tour;
+    for (size_t i = 0; i < node->resting_count; i++) {
+        Lane *lane = map_find(&node->lanes, node->resting[i]);
+        assert(lane);
+        lane->resting = false;
+        if (!lane_count(lane) && !lane->more && !lane->loading)
+            drop_lane(node, lane);
+    }
+    node->resting_count = 0;
 }
 
 /* Keeps the heap true to the lane, asks for more heads in time, and forgets a lane that
@@ -77,7 +113,7 @@ void node_lane_changed(Node *node, Lane *lane)
     if (lane->more && !lane->loading && node->out && count <= node_window_limit(node) / 4)
         ask_window(node, lane);
     if (!count && !lane->more && !lane->loading) {
-        drop_lane(node, lane);
+        rest_or_drop(node, lane);
         return;
     }
     if (!count || lane->pull) {
@@ -218,8 +254,13 @@ static void due_loaded(Node *node, const Event *event)
     }
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
-        if (touched_since(node, job->id, event->number) || map_find(&node->pins, job->id))
+        if (touched_since(node, job->id, event->number))
             continue;
+        if (map_find(&node->pins, job->id)) {
+            /* The action may leave it as it is: look again soon. */
+            node_wait_until(node, node->now.wall_ms + TICK_MS);
+            continue;
+        }
         promote(node, job);
     }
     node_wait_until(node, event->more ? node->now.wall_ms : event->next_due_ms);

@@ -3,8 +3,8 @@
  *
  * A pass offers lanes in tours (lane_before in node.c): it costs what it starts, not what
  * waits. An attempt is charged to its job unless it was lost through no fault of the
- * job's; after UNCHARGED_MAX such losses it is charged all the same, so that a job that
- * kills its surroundings comes to an end. */
+ * job's; after as many such losses as JOB_LOSSES can count it is charged all the same, so
+ * that a job that kills its surroundings comes to an end. */
 #include "core/node_inside.h"
 
 #include <assert.h>
@@ -62,9 +62,7 @@ void node_timer_set(Node *node, Running *running)
         running->wake_boot = running->deadline_boot;
     if (running->stop == STOP_NOT && running->paused_boot)
         running->wake_boot = TIME_NEVER;
-    if (running->stop == STOP_KILL)
-        running->wake_boot = TIME_NEVER;
-    if (running->cancelling && running->stop == STOP_NOT)
+    if ((running->cancelling || running->halting) && running->stop == STOP_NOT)
         running->wake_boot = 0; /* taken over while it was being ended: go on */
     if (running->wake_boot != TIME_NEVER)
         heap_push(&node->timers, &running->timer);
@@ -86,7 +84,17 @@ void node_stop(Node *node, Running *running, bool at_once)
     send(node, running, at_once ? SIGNAL_KILL : SIGNAL_TERM);
     if (running->paused_boot)
         send(node, running, SIGNAL_CONT); /* a stopped process does not see TERM */
-    running->wake_boot = node->now.boot_ms + node->settings.grace_ms;
+    running->wake_boot =
+        node->now.boot_ms + (at_once ? KILL_AGAIN_MS : node->settings.grace_ms);
+    node_timer_set(node, running);
+}
+
+/* The signal may have come before its process was there, or have been lost with a
+ * launcher: an end that was asked for comes all the same. */
+static void kill_again(Node *node, Running *running)
+{
+    send(node, running, SIGNAL_KILL);
+    running->wake_boot = node->now.boot_ms + KILL_AGAIN_MS;
     node_timer_set(node, running);
 }
 
@@ -97,11 +105,15 @@ void node_timers(Node *node)
         Running *running = (Running *)(void *)first;
         if (!first || running->wake_boot > node->now.boot_ms)
             return;
+        if (running->stop == STOP_KILL) {
+            kill_again(node, running);
+            continue;
+        }
         if (running->stop == STOP_TERM) {
             node_stop(node, running, true);
             continue;
         }
-        if (!running->cancelling)
+        if (!running->cancelling && !running->halting)
             running->timed_out = true;
         node_stop(node, running, false);
     }
@@ -114,9 +126,11 @@ static int64_t deadline_ms(const Node *node, const Head *head)
 
 static void claim(Node *node, Lane *lane)
 {
+    if (lane->tour > node->tour)
+        node_tour_begin(node, lane->tour);
     heap_remove(&node->offers, &lane->offer);
     Head head = lane_take(lane);
-    node->tour = lane->tour++;
+    lane->tour++;
     node_lane_changed(node, lane);
 
     head.attempt++;
@@ -170,6 +184,8 @@ void node_pass(Node *node)
             break;
         claim(node, lane);
     }
+    if (!node->offers.count && !passed.count && node->resting_count)
+        node_tour_begin(node, node->tour + 1); /* all have had their turn */
     for (HeapNode *offer; (offer = heap_first(&passed));) {
         heap_remove(&passed, offer);
         heap_push(&node->offers, offer);
@@ -199,15 +215,21 @@ typedef struct Verdict {
     JobState state;
     int64_t dt_ms;
     bool charged;
+    uint32_t loss; /* the bit of JOB_LOSSES that is set by it */
 } Verdict;
 
-static Verdict again(Node *node, const Head *head, bool charged)
+static Verdict again(Node *node, const Head *head)
 {
-    if (!charged)
-        return (Verdict){ JOB_READY, node->now.wall_ms, false };
     RetryRule rule = rule_of(node, head);
     RetryStep step = retry_next(&rule, node->now.wall_ms, &node->rng);
-    return (Verdict){ step.state, step.dt_ms, step.state == JOB_RETRYING };
+    return (Verdict){ step.state, step.dt_ms, step.state == JOB_RETRYING, 0 };
+}
+
+/* The lowest bit of JOB_LOSSES that is still free; 0 when all are used up. */
+static uint32_t free_loss(const Head *head)
+{
+    uint32_t lowest = JOB_LOSSES & ~((uint32_t)JOB_LOSSES << 1);
+    return (head->flags + lowest) & ~head->flags & JOB_LOSSES;
 }
 
 static Verdict judge(Node *node, const Running *running, const Ending *ending,
@@ -216,25 +238,25 @@ static Verdict judge(Node *node, const Running *running, const Ending *ending,
     const Head *head = &running->head;
     int64_t now_ms = node->now.wall_ms;
     if (running->cancelling)
-        return (Verdict){ JOB_CANCELLED, now_ms, false };
+        return (Verdict){ .state = JOB_CANCELLED, .dt_ms = now_ms };
     if (running->halting)
-        return (Verdict){ JOB_HALTED, now_ms, false };
-    bool forgivable = head->attempt - head->retry_number <= UNCHARGED_MAX;
-    if (ending->kind == END_LOST)
-        return again(node, head, !forgivable);
-    if (ending->kind == END_NOT_STARTED && ending->node_fault && forgivable)
-        return (Verdict){ JOB_RETRYING, now_ms + NODE_FAULT_WAIT_MS, false };
+        return (Verdict){ .state = JOB_HALTED, .dt_ms = now_ms };
+    uint32_t loss = free_loss(head);
+    if (ending->kind == END_LOST && loss)
+        return (Verdict){ JOB_READY, now_ms, false, loss };
+    if (ending->kind == END_NOT_STARTED && ending->node_fault && loss)
+        return (Verdict){ JOB_RETRYING, now_ms + NODE_FAULT_WAIT_MS, false, loss };
     switch (outcome->code) {
     case CODE_OK:
-        return (Verdict){ JOB_DONE, now_ms, false };
+        return (Verdict){ .state = JOB_DONE, .dt_ms = now_ms };
     case CODE_FAILED:
-        return (Verdict){ JOB_FAILED, now_ms, false };
+        return (Verdict){ .state = JOB_FAILED, .dt_ms = now_ms };
     case CODE_NONE:
     case CODE_RETRY:
     case CODE_ERROR:
         break;
     }
-    return again(node, head, true);
+    return again(node, head);
 }
 
 static void record_end(Node *node, Running *running, const Ending *ending,
@@ -250,7 +272,7 @@ static void record_end(Node *node, Running *running, const Ending *ending,
     op->dt_ms = verdict->dt_ms;
     op->retry_number = running->head.retry_number + verdict->charged;
     op->outcome = *outcome;
-    op->flags = ending->cut ? JOB_CUT : 0;
+    op->flags = verdict->loss | (ending->cut ? JOB_CUT : 0);
     op->progress = ending->progress >= 0 ? ending->progress : running->progress;
     op->error = node_keep(node, buf_slice(&error));
     op->result = node_keep(node, ending->result);
@@ -275,6 +297,7 @@ static void place_again(Node *node, const Head *head, const Verdict *verdict)
     Head next = *head;
     next.dt_ms = verdict->dt_ms;
     next.retry_number += verdict->charged;
+    next.flags |= verdict->loss;
     if (verdict->state == JOB_READY)
         node_ready(node, &next);
     if (verdict->state == JOB_RETRYING)

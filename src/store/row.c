@@ -113,7 +113,7 @@ static void change_claim(Row *row, const Op *op)
     job->progress = -1;
     job->error = (Slice){ NULL, 0 };
     job->message = (Slice){ NULL, 0 };
-    job->flags &= ~(uint32_t)(JOB_CUT | JOB_CANCELLING);
+    job->flags &= ~(uint32_t)(JOB_CUT | JOB_CANCELLING | JOB_HALTING);
     row->slot = (uint32_t)op->count;
     row->run_retry = job->retry_number;
     row->run_state = JOB_RUNNING;
@@ -137,7 +137,7 @@ static void change_finish(Row *row, const Op *op)
     job->reason = op->reason;
     job->retry_number = op->retry_number;
     job->result_bytes = (int64_t)op->result.bytes;
-    job->flags &= ~(uint32_t)JOB_CANCELLING;
+    job->flags &= ~(uint32_t)(JOB_CANCELLING | JOB_HALTING);
     change_told(job, op);
     must_move(job, op->to, op->dt_ms);
     row->run_state = (int32_t)op->to;
@@ -159,8 +159,11 @@ static void change_fields(Job *job, const Op *op)
         job->run_at_ms = op->dt_ms;
     if (op->fields & FIELD_RETRY) {
         job->retry_number = 0;
+        job->flags &= ~(uint32_t)JOB_LOSSES;
         job->window_from_ms = op->window_from_ms;
     }
+    if ((op->fields & FIELD_RUN_AT) && op->window_from_ms)
+        job->window_from_ms = op->window_from_ms;
 }
 
 static void change_move(Row *row, const Op *op)
@@ -183,6 +186,8 @@ void row_change(Row *row, const Op *op)
         return;
     case OP_PROGRESS:
         change_told(&row->job, op);
+        if (op->reason.bytes)
+            row->job.reason = op->reason;
         row->job.beat_ms = op->at_ms;
         return;
     case OP_FINISH:

@@ -16,13 +16,22 @@
  *   A step that the life of a job does not have (state_step) is OP_CONFLICT.
  *
  * The changes:
- *   CLAIM     attempt, lock and node, dt, started and beat at at_ms; end, outcome, error,
- *             message, progress, JOB_CUT and JOB_CANCELLING start anew; count is the
- * slot. PROGRESS  progress unless -1, message unless empty, flags are added, beat at
- * at_ms. FINISH    outcome, error, reason, retry_number and end (at_ms) are the op's;
- * progress unless -1 and message unless empty; JOB_CANCELLING goes, flags are added; the
- * result replaces an earlier one, an empty one removes it. MOVE      state, dt, reason;
- * into a final state the end is at_ms; RUN_AT takes dt. PAUSE     state; dt unless 0. */
+ *
+ *   CLAIM: attempt, lock and node, dt, started and beat at at_ms; end, outcome, error,
+ *   message, progress, JOB_CUT, JOB_CANCELLING and JOB_HALTING start anew; count is the
+ *   slot.
+ *
+ *   PROGRESS: progress unless -1, message and reason unless empty, flags are added, beat
+ *   at at_ms.
+ *
+ *   FINISH: outcome, error, reason, retry_number and end (at_ms) are the op's; progress
+ *   unless -1 and message unless empty; JOB_CANCELLING and JOB_HALTING go, flags are
+ *   added; the result replaces an earlier one, an empty one removes it.
+ *
+ *   MOVE: state, dt, reason; into a final state the end is at_ms; RUN_AT takes dt, and
+ *   window_from unless 0; RETRY takes window_from, clears retry_number and JOB_LOSSES.
+ *
+ *   PAUSE: state; dt unless 0. */
 #ifndef STORE_ROW_H
 #define STORE_ROW_H
 
