@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.c - see client.h. How a launcher is found and started is in connect.c. */
+#include "launch/client.h"
+#include "launch/connect.h"
+
+#include "base/buf.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STARTS_MAX 16 /* under way: enough to keep the launcher busy, few descriptors */
+
+typedef struct Packet {
+    struct Packet *next;
+    LaunchMessage message;
+    int fds[LAUNCH_FD_START]; /* the last two are borrowed */
+    bool has_fds;
+} Packet;
+
+typedef struct PacketQueue {
+    Packet *first;
+    Packet **last;
+} PacketQueue;
+
+typedef struct StartKey {
+    JobId id; /* 0: free */
+    uint32_t attempt;
+} StartKey;
+
+struct LaunchClient {
+    int fd;
+    int32_t pid;
+    bool has_cgroups;
+    PacketQueue starts; /* starts, and what must come after one of them */
+    PacketQueue others;
+    StartKey under_way[STARTS_MAX];
+    Buf spec;
+};
+
+const char *launch_step_text(LaunchStep step)
+{
+    switch (step) {
+    case LAUNCH_STEP_NONE:
+        return "start";
+    case LAUNCH_STEP_PREPARE:
+        return "prepare";
+    case LAUNCH_STEP_REQUEST:
+        return "launcher";
+    case LAUNCH_STEP_CLONE:
+        return "new process";
+    case LAUNCH_STEP_SESSION:
+        return "new session";
+    case LAUNCH_STEP_STDIO:
+        return "standard streams";
+    case LAUNCH_STEP_LIMIT:
+        return "resource limits";
+    case LAUNCH_STEP_CWD:
+        return "working directory";
+    case LAUNCH_STEP_EXEC:
+        return "program";
+    }
+    return "start";
+}
+
+Err launch_open(LaunchClient **out_client, const char *data_dir, const char *program,
+                Error *why)
+{
+    LaunchMessage hello;
+    int fd;
+    Err err = launch_connect(data_dir, program, &fd, &hello, why);
+    if (err)
+        return err;
+    LaunchClient *client = MEM_NEW(LaunchClient);
+    client->fd = fd;
+    client->pid = hello.pid;
+    client->has_cgroups = (hello.flags & LAUNCH_HAS_CGROUPS) != 0;
+    client->starts.last = &client->starts.first;
+    client->others.last = &client->others.first;
+    *out_client = client;
+    return ERR_OK;
+}
+
+static void packet_free(Packet *packet)
+{
+    for (int i = 0; packet->has_fds && i < LAUNCH_FD_OUT_R; i++)
+        close(packet->fds[i]);
+    mem_free(packet);
+}
+
+static Packet *queue_take(PacketQueue *queue)
+{
+    Packet *packet = queue->first;
+    queue->first = packet->next;
+    if (!queue->first)
+        queue->last = &queue->first;
+    return packet;
+}
+
+static void queue_put(PacketQueue *queue, Packet *packet)
+{
+    *queue->last = packet;
+    queue->last = &packet->next;
+}
+
+void launch_close(LaunchClient *client)
+{
+    while (client->starts.first)
+        packet_free(queue_take(&client->starts));
+    while (client->others.first)
+        packet_free(queue_take(&client->others));
+    buf_done(&client->spec);
+    close(client->fd);
+    mem_free(client);
+}
+
+int launch_fd(const LaunchClient *client)
+{
+    return client->fd;
+}
+
+int32_t launch_pid(const LaunchClient *client)
+{
+    return client->pid;
+}
+
+bool launch_has_cgroups(const LaunchClient *client)
+{
+    return client->has_cgroups;
+}
+
+static StartKey *start_slot(LaunchClient *client, JobId id, uint32_t attempt)
+{
+    for (size_t i = 0; i < STARTS_MAX; i++) {
+        StartKey *key = &client->under_way[i];
+        if (key->id == id && (!id || key->attempt == attempt))
+            return key;
+    }
+    return NULL;
+}
+
+/* Whether the first of a queue may go now. */
+static bool may_send(LaunchClient *client, const PacketQueue *queue)
+{
+    if (!queue->first)
+        return false;
+    return queue->first->message.kind != LAUNCH_START || start_slot(client, 0, 0);
+}
+
+bool launch_wants_write(const LaunchClient *client)
+{
+    return client->others.first ||
+           (client->starts.first && client->starts.first->message.kind != LAUNCH_START);
+}
+
+static bool send_packet(LaunchClient *client, Packet *packet)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof packet->fds)];
+    } control = { 0 };
+    struct iovec part = { &packet->message, sizeof packet->message };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    if (packet->has_fds) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        control.head.cmsg_level = SOL_SOCKET;
+        control.head.cmsg_type = SCM_RIGHTS;
+        control.head.cmsg_len = CMSG_LEN(sizeof packet->fds);
+        memcpy(CMSG_DATA(&control.head), packet->fds, sizeof packet->fds);
+    }
+    return sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+/* What cannot be sent now stays; a dead launcher shows when it is read from. */
+static void flush(LaunchClient *client)
+{
+    PacketQueue *queues[] = { &client->others, &client->starts };
+    for (size_t i = 0; i < 2; i++)
+        while (may_send(client, queues[i])) {
+            Packet *packet = queues[i]->first;
+            if (!send_packet(client, packet))
+                return;
+            if (packet->message.kind == LAUNCH_START)
+                *start_slot(client, 0, 0) =
+                    (StartKey){ packet->message.id, packet->message.attempt };
+            packet_free(queue_take(queues[i]));
+        }
+}
+
+static Packet *packet_new(LaunchKind kind, JobId id, uint32_t attempt)
+{
+    Packet *packet = MEM_NEW(Packet);
+    packet->message.magic = LAUNCH_MAGIC;
+    packet->message.kind = (uint32_t)kind;
+    packet->message.id = id;
+    packet->message.attempt = attempt;
+    return packet;
+}
+
+/* A request about an attempt whose start has not been sent must not overtake it. */
+static void put_other(LaunchClient *client, Packet *packet)
+{
+    PacketQueue *queue = &client->others;
+    for (const Packet *start = client->starts.first; start; start = start->next)
+        if (start->message.id == packet->message.id &&
+            start->message.attempt == packet->message.attempt)
+            queue = &client->starts;
+    queue_put(queue, packet);
+    flush(client);
+}
+
+void launch_signal(LaunchClient *client, JobId id, uint32_t attempt, int signal_number)
+{
+    Packet *packet = packet_new(LAUNCH_SIGNAL, id, attempt);
+    packet->message.number = signal_number;
+    put_other(client, packet);
+}
+
+void launch_list(LaunchClient *client)
+{
+    put_other(client, packet_new(LAUNCH_LIST, 0, 0));
+}
+
+void launch_forget(LaunchClient *client, JobId id, uint32_t attempt)
+{
+    put_other(client, packet_new(LAUNCH_FORGET, id, attempt));
+}
+
+void launch_deadline(LaunchClient *client, JobId id, uint32_t attempt, int64_t boot_ms)
+{
+    Packet *packet = packet_new(LAUNCH_DEADLINE, id, attempt);
+    packet->message.time_ms = boot_ms;
+    put_other(client, packet);
+}
+
+void launch_quit(LaunchClient *client)
+{
+    put_other(client, packet_new(LAUNCH_QUIT, 0, 0));
+}
+
+static uint32_t count_items(Slice list)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < list.bytes; i++)
+        count += list.data[i] == '\0';
+    return count;
+}
+
+static Err spec_file(LaunchClient *client, const LaunchStart *start, int *out_fd,
+                     Error *why)
+{
+    LaunchSpec spec = { .magic = LAUNCH_MAGIC,
+                        .argc = count_items(start->argv),
+                        .envc = count_items(start->env),
+                        .mask = start->mask,
+                        .nice = start->nice,
+                        .limit_count = start->limit_count };
+    size_t cwd_bytes = strlen(start->cwd) + 1;
+    spec.string_bytes = cwd_bytes + start->argv.bytes + start->env.bytes;
+    if (spec.string_bytes + sizeof spec > LAUNCH_SPEC_BYTES_MAX ||
+        spec.argc + spec.envc > LAUNCH_SPEC_STRINGS_MAX)
+        return error_set(why, ERR_LIMIT, "command and environment have %zu bytes",
+                         (size_t)spec.string_bytes);
+    assert(start->limit_count <= LAUNCH_RLIMITS_MAX);
+    for (uint32_t i = 0; i < start->limit_count; i++)
+        spec.limits[i] = start->limits[i];
+    buf_clear(&client->spec);
+    buf_add(&client->spec, &spec, sizeof spec);
+    buf_add(&client->spec, start->cwd, cwd_bytes);
+    buf_add_slice(&client->spec, start->argv);
+    buf_add_slice(&client->spec, start->env);
+
+    int fd = memfd_create("pawl-spec", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_errno(why, "cannot make a memory file");
+    ssize_t put = write(fd, client->spec.data, client->spec.bytes);
+    if (put == (ssize_t)client->spec.bytes) {
+        *out_fd = fd;
+        return ERR_OK;
+    }
+    if (put >= 0)
+        errno = ENOMEM;
+    Err err = error_errno(why, "cannot fill a memory file");
+    close(fd);
+    return err;
+}
+
+Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
+{
+    int spec = -1;
+    Err err = spec_file(client, start, &spec, why);
+    if (err) {
+        close(start->stdin_fd);
+        close(start->out_w);
+        close(start->err_w);
+        return err;
+    }
+    Packet *packet = packet_new(LAUNCH_START, start->id, start->attempt);
+    packet->message.flags = start->flags;
+    snprintf(packet->message.mark, sizeof packet->message.mark, "%s", start->mark);
+    packet->has_fds = true;
+    packet->fds[LAUNCH_FD_SPEC] = spec;
+    packet->fds[LAUNCH_FD_STDIN] = start->stdin_fd;
+    packet->fds[LAUNCH_FD_OUT_W] = start->out_w;
+    packet->fds[LAUNCH_FD_ERR_W] = start->err_w;
+    packet->fds[LAUNCH_FD_OUT_R] = start->out_r;
+    packet->fds[LAUNCH_FD_ERR_R] = start->err_r;
+    queue_put(&client->starts, packet);
+    flush(client);
+    return ERR_OK;
+}
+
+static void answered(LaunchClient *client, const LaunchMessage *message)
+{
+    StartKey *key =
+        message->id ? start_slot(client, message->id, message->attempt) : NULL;
+    if (key)
+        *key = (StartKey){ 0 };
+}
+
+static void handle(LaunchClient *client, const LaunchMessage *message, const int *fds,
+                   const LaunchHandlers *handlers, void *context)
+{
+    switch (message->kind) {
+    case LAUNCH_STARTED:
+        answered(client, message);
+        handlers->started(context, message);
+        break;
+    case LAUNCH_FAILED:
+        answered(client, message);
+        handlers->failed(context, message);
+        break;
+    case LAUNCH_EXITED:
+        answered(client, message);
+        handlers->exited(context, message);
+        break;
+    case LAUNCH_ITEM:
+        handlers->item(context, message, fds[0], fds[1]);
+        return;
+    case LAUNCH_LIST_END:
+        handlers->list_end(context);
+        break;
+    default: /* of a newer launcher */
+        break;
+    }
+}
+
+Err launch_dispatch(LaunchClient *client, const LaunchHandlers *handlers, void *context)
+{
+    flush(client);
+    for (;;) {
+        LaunchMessage message;
+        int fds[LAUNCH_FD_ITEM] = { -1, -1 };
+        union {
+            struct cmsghdr head;
+            char bytes[CMSG_SPACE(sizeof fds)];
+        } control;
+        struct iovec part = { &message, sizeof message };
+        struct msghdr packet = { .msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = control.bytes,
+                                 .msg_controllen = sizeof control.bytes };
+        ssize_t got = recvmsg(client->fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            break;
+        if (got != sizeof message || message.magic != LAUNCH_MAGIC)
+            return ERR_UNAVAILABLE;
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&packet);
+        if (rights && rights->cmsg_type == SCM_RIGHTS)
+            memcpy(fds, CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
+        handle(client, &message, fds, handlers, context);
+    }
+    flush(client);
+    return ERR_OK;
+}
