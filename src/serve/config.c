@@ -309,26 +309,34 @@ static bool env_in_section(Slice name, const char *section)
     return name.bytes == 5 + bytes || name.data[5 + bytes] == '_';
 }
 
+static void no_such_setting(Loader *loader, const char *place, const char *near)
+{
+    loader_error(loader, place, "no such setting%s%s%s", near ? "; did you mean " : "",
+                 near ? near : "", near ? "?" : "");
+}
+
 static void check_env_name(Loader *loader, Slice name)
 {
     char names[CONFIG_KEYS][CONFIG_NAME_BYTES];
     const char *words[CONFIG_KEYS + 1] = { NULL };
     const char *sections[LOADER_WORDS_MAX];
-    bool ours = false;
+    char place[LOG_QUOTE_BYTES];
+    size_t section = 0;
     loader_words(NULL, sections);
-    for (size_t i = 0; sections[i] && !ours; i++)
-        ours = env_in_section(name, sections[i]);
+    while (sections[section] && !env_in_section(name, sections[section]))
+        section++;
+    if (!sections[section])
+        return;
     for (ConfigKey key = 0; key < CONFIG_KEYS; key++) {
         words[key] = config_env_name(key, names[key]);
-        ours = ours && !slice_is(name, words[key]);
+        if (slice_is(name, words[key]))
+            return;
     }
-    if (!ours)
-        return;
-    const char *near = nearest_word(name, words);
-    char place[LOG_QUOTE_BYTES];
     snprintf(place, sizeof place, "$" SLICE_FMT, SLICE_ARG(name));
-    loader_error(loader, place, "no such setting%s%s%s", near ? "; did you mean " : "",
-                 near ? near : "", near ? "?" : "");
+    if (loader_later_section(slice_text(sections[section])))
+        loader_error(loader, place, "not supported by this version");
+    else
+        no_such_setting(loader, place, nearest_word(name, words));
 }
 
 static void read_env(Loader *loader)
@@ -350,16 +358,18 @@ static void unknown_set(Loader *loader, const char *place, Slice name)
 {
     char names[CONFIG_KEYS][CONFIG_NAME_BYTES];
     const char *words[CONFIG_KEYS + 1] = { NULL };
+    const char *own = NULL; /* the key whose section was forgotten */
     Slice rest = name;
     if (loader_later_section(slice_cut(&rest, '.'))) {
         loader_error(loader, place, "not supported by this version");
         return;
     }
-    for (ConfigKey key = 0; key < CONFIG_KEYS; key++)
+    for (ConfigKey key = 0; key < CONFIG_KEYS; key++) {
         words[key] = config_name(key, names[key]);
-    const char *near = nearest_word(name, words);
-    loader_error(loader, place, "no such setting%s%s%s", near ? "; did you mean " : "",
-                 near ? near : "", near ? "?" : "");
+        if (!own && fields[key].name && slice_is(name, fields[key].name))
+            own = words[key];
+    }
+    no_such_setting(loader, place, own ? own : nearest_word(name, words));
 }
 
 static void read_set(Loader *loader, const char *set)

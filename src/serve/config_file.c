@@ -115,7 +115,10 @@ static void read_stores(File *file, const YamlNode *body)
     if (!body->first)
         loader_error(file->loader, place_of(file, body), "stores: the list is empty");
     for (const YamlNode *item = body->first; item; item = item->next) {
-        read_value(file, CONFIG_STORES, item);
+        if (item->kind == YAML_MAP) /* what YAML makes of `- sqlite:` */
+            wrong_kind(file, item, "stores", "the address of a store in quotes");
+        else
+            read_value(file, CONFIG_STORES, item);
         if (!item->next)
             return;
         loader_error(file->loader, place_of(file, item->next),
