@@ -132,11 +132,20 @@ static Err open_journal(Daemon *daemon, Error *why)
     return err;
 }
 
+typedef struct StoredSettings {
+    NodeSettings *settings;
+    uint32_t bits; /* which of them an API call has set */
+} StoredSettings;
+
 static void stored_setting(void *context, const Definition *definition)
 {
     Error why = { 0 };
-    if (settings_apply(context, definition->key, definition->value, &why))
+    StoredSettings *stored = context;
+    if (settings_apply(stored->settings, definition->key, definition->value, &why)) {
         log_event(LOG_WARN, "config.ignored", "why=\"%s\"", why.text);
+        return;
+    }
+    stored->bits |= setting_bit(definition->key);
 }
 
 static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const Job *),
@@ -159,12 +168,17 @@ static Err open_node(Daemon *daemon, Error *why)
         .seed = daemon->identity.cluster ^ daemon->identity.epoch,
         .settings = daemon->options.settings,
     };
+    daemon->node_first = options.settings;
+    StoredSettings stored = { .settings = &options.settings };
     Err err = store->kind->last_id(store, options.number, &options.last_id, why);
     if (!err)
-        err = store->kind->definitions(store, SLICE_LITERAL("config"), stored_setting,
-                                       &options.settings, why);
+        err = store->kind->definitions(store, SLICE_LITERAL(SETTINGS_TABLE),
+                                       stored_setting, &stored, why);
+    if (!err)
+        err = store->kind->counts(store, metrics_load, daemon->metrics, why);
     if (err)
         return err;
+    daemon->settings_stored = stored.bits;
     daemon->node = node_new(&options);
     err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
     if (err)
@@ -345,10 +359,14 @@ static void schedule_wake(Daemon *daemon)
 static void reload(Daemon *daemon)
 {
     NodeSettings settings = *node_settings(daemon->node);
+    NodeSettings first;
     daemon->hangup = false;
-    if (daemon->options.reload &&
-        daemon->options.reload(daemon->options.reload_context, &settings))
-        node_settings_set(daemon->node, &settings);
+    if (!daemon->options.reload ||
+        !daemon->options.reload(daemon->options.reload_context, &first))
+        return;
+    daemon->node_first = first;
+    settings_first(&settings, &first, daemon->settings_stored);
+    node_settings_set(daemon->node, &settings);
 }
 
 static void run_turn(Daemon *daemon)

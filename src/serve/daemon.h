@@ -26,7 +26,7 @@ typedef struct DaemonOptions {
     int64_t idle_ms;  /* of an HTTP connection */
     bool private_one; /* leaves after private_idle_ms with nothing unfinished */
     int64_t private_idle_ms;
-    /* SIGHUP: fills *settings anew; false leaves everything as it is. */
+    /* SIGHUP: the configuration's settings anew; false leaves everything as it is. */
     bool (*reload)(void *context, NodeSettings *settings);
     void *reload_context;
 } DaemonOptions;

@@ -126,7 +126,7 @@ static void log_change(const Daemon *daemon, const Effect *effect)
     else if (effect->state == JOB_RUNNING && effect->was == JOB_READY)
         log_event(LOG_INFO, "job.started", "%s attempt=%u wait_ms=%lld", fields,
                   effect->attempt, (long long)effect->wait_ms);
-    else if (effect->state == effect->was && !effect->attempt)
+    else if (effect->added)
         log_event(LOG_INFO, "job.added", "%s state=%s count=%llu", fields,
                   state_name(effect->state), (unsigned long long)effect->count);
     else
@@ -145,12 +145,18 @@ static void changed(Daemon *daemon, const Effect *effect)
 static void defined(Daemon *daemon, const Effect *effect)
 {
     Error why = { 0 };
-    if (!slice_is(effect->table, "config"))
+    if (!slice_is(effect->table, SETTINGS_TABLE))
         return;
     NodeSettings settings = *node_settings(daemon->node);
-    if (settings_apply(&settings, effect->key, effect->value, &why)) {
+    uint32_t bit = setting_bit(effect->key);
+    if (!effect->value.data) {
+        daemon->settings_stored &= ~bit;
+        settings_first(&settings, &daemon->node_first, daemon->settings_stored);
+    } else if (settings_apply(&settings, effect->key, effect->value, &why)) {
         log_event(LOG_ERROR, "config.refused", "why=\"%s\"", why.text);
         return;
+    } else {
+        daemon->settings_stored |= bit;
     }
     node_settings_set(daemon->node, &settings);
     log_event(LOG_INFO, "config.changed", "key=" SLICE_FMT " value=" SLICE_FMT,

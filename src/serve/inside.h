@@ -66,6 +66,8 @@ struct Daemon {
     uv_signal_t signals[3];
 
     Node *node;
+    NodeSettings node_first;  /* what the configuration says */
+    uint32_t settings_stored; /* which of them the store overrides: setting_bit */
     Journal *journal;
     Store *store;
     Keeper *keeper;

@@ -146,5 +146,6 @@ void daemon_turn(Daemon *daemon)
     daemon->held_last = &turn->next;
     daemon_release(daemon);
     daemon_waiters_expire(daemon, now);
+    metrics_journal_lag(daemon->metrics, journal_end(daemon->journal) - daemon->applied);
     daemon_state_changed(daemon);
 }

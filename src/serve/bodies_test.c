@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bodies_test.c - whole jobs between acceptance and start. */
+#include "serve/inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static Job job_of(JobId id, Slice payload)
+{
+    Job job = job_default();
+    job.id = id;
+    job.payload = payload;
+    return job;
+}
+
+static void a_job_is_taken_once_and_whole(void **state)
+{
+    (void)state;
+    Bodies bodies = { 0 };
+    Job in = job_of(7, SLICE_LITERAL("payload"));
+    Job out;
+    bodies_put(&bodies, &in);
+    Body *body = bodies_take(&bodies, 7);
+    assert_non_null(body);
+    assert_int_equal(body_job(body, &out), ERR_OK);
+    assert_true(out.id == 7);
+    assert_true(slice_is(out.payload, "payload"));
+    assert_null(bodies_take(&bodies, 7));
+    body_free(body);
+    bodies_done(&bodies);
+}
+
+static void memory_is_bounded_and_the_oldest_leaves_first(void **state)
+{
+    (void)state;
+    Bodies bodies = { 0 };
+    char *large = mem_alloc(1 << 20);
+    for (JobId id = 1; id <= 100; id++) {
+        Job job = job_of(id, slice_of(large, 1 << 20));
+        bodies_put(&bodies, &job);
+        assert_true(bodies.bytes <= (32u << 20));
+    }
+    assert_null(bodies_take(&bodies, 1));
+    Body *newest = bodies_take(&bodies, 100);
+    assert_non_null(newest);
+    body_free(newest);
+    bodies_done(&bodies);
+    assert_int_equal(bodies.bytes, 0);
+    mem_free(large);
+}
+
+static void a_payload_too_large_to_keep_is_left_to_the_store(void **state)
+{
+    (void)state;
+    Bodies bodies = { 0 };
+    char *large = mem_alloc((1 << 20) + 1);
+    Job job = job_of(1, slice_of(large, (1 << 20) + 1));
+    bodies_put(&bodies, &job);
+    assert_null(bodies_take(&bodies, 1));
+    bodies_done(&bodies);
+    mem_free(large);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_taken_once_and_whole),
+        cmocka_unit_test(memory_is_bounded_and_the_oldest_leaves_first),
+        cmocka_unit_test(a_payload_too_large_to_keep_is_left_to_the_store),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
