@@ -266,7 +266,7 @@ static Err parse_type(const ValueRule *rule, Slice text, char *out, Error *why)
 Err value_parse(const ValueRule *rule, Slice text, Arena *arena, void *out_field,
                 Error *why)
 {
-    int word;
+    int word = 0;
     Err err = ERR_INVALID;
     switch (rule->kind) {
     case VALUE_BOOL:
