@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Disks that lose their power, fill up, or hold something that was not written.
+
+tests/prove/power cuts the power many more times.
+"""
+import hashlib
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for               # noqa: E402
+from lib.daemon import Place               # noqa: E402
+from lib.disk import Small, why_not        # noqa: E402
+from lib.power import PowerCuts            # noqa: E402
+
+CUTS = 5
+
+needs_power = pytest.mark.skipif(bool(why_not()), reason=f"no power cuts: {why_not()}")
+needs_small = pytest.mark.skipif(bool(why_not(False)), reason=f"no tmpfs: {why_not(False)}")
+
+
+@pytest.fixture
+def place():
+    with Place() as place:
+        yield place
+
+
+@needs_power
+def test_power_cuts_under_load(place, capsys):
+    """I1, I4: whatever was acknowledged is there; work may repeat, results may not lie."""
+    cuts = PowerCuts(place, int(os.environ.get("SEED", time.time_ns() % 1000000)))
+    try:
+        cuts.start()
+        for _ in range(CUTS):
+            cuts.cycle()
+        judged = cuts.verdict()
+    finally:
+        cuts.load.ended.set()
+        cuts.close()
+    with capsys.disabled():
+        print(f"\nseed {cuts.load.seed}\n{judged.ledger()}")
+    assert judged.faults == []
+    assert judged.count["adds_ok"] > 50, "there was hardly any load"
+
+
+# --- a full disk ------------------------------------------------------------------------
+
+SMALL_OPTIONS = ("--set", "journal.segment=1M", "--set", "limits.body=1M",
+                 "--set", "journal.keep=0s")
+
+
+@needs_small
+def test_a_full_disk_refuses_adds_and_finishes_what_runs(place):
+    gate = place.path / "gate"
+    with Small(place.path / "small", 48) as disk:
+        node = place.daemon(*SMALL_OPTIONS, data=disk.path / "data")
+        try:
+            node.log_path = place.path / "small.log"
+            node.start()
+            full_disk(node, disk, gate)
+        finally:
+            node.cleanup()
+
+
+def full_disk(node, disk, gate):
+    api = node.api()
+    command = ["/bin/sh", "-c", "while [ ! -e \"$0\" ]; do sleep 0.02; done; exit 65",
+               str(gate)]
+    running = api.add(command=command)["id"]
+    waiting = api.add(command=["/bin/true"], delay=3600)["id"]
+    api.until(running, "running")
+
+    disk.fill()
+    refused = wait_for(lambda: refusal(api), 20, "adds are not refused")
+    assert refused.status == 503
+    problem = refused.json()
+    assert problem["code"] == "journal_full" and problem["hint"]
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert api.request("GET", "/readyz").status == 503
+    count = len(api.all())
+
+    gate.touch()
+    ended = api.until(running)
+    assert (ended["state"], ended["exitcode"]) == ("failed", 465)
+    assert api.act(waiting, "cancel")["state"] == "cancelled"
+    assert refusal(api) and len(api.all()) == count
+    pid = node.pid
+
+    disk.free()
+    wait_for(lambda: api.request("GET", "/readyz").status == 200, 20, "it stays full")
+    assert api.until(api.add(command=["/bin/true"])["id"])["state"] == "done"
+    assert node.pid == pid and node.process.poll() is None
+
+    # What was recorded on the full disk is really there.
+    node.restart()
+    api = node.api()
+    assert api.job(running)["state"] == "failed"
+    assert api.job(waiting)["state"] == "cancelled"
+
+
+def refusal(api):
+    answer = api.request("POST", "/jobs", {"command": ["/bin/true"], "delay": 3600})
+    return None if answer.status == 201 else answer
+
+
+# --- damage in the journal ----------------------------------------------------------------
+
+def journal_files(node):
+    return {path.name: path.read_bytes() for path in (node.data / "journal").iterdir()
+            if path.is_file()}
+
+
+def journal_with_a_tail(place):
+    """A stopped daemon whose journal has three records that its store has not, and the
+    ids in them. (The store is put back to what it was before.)"""
+    node = place.daemon("--set", "journal.segment=64K", "--set",
+                        "scheduling.enabled=off").start()
+    assert node.stop() == 0
+    saved = place.path / "saved.db"
+    shutil.copy(node.data / "pawl.db", saved)
+    node.start()
+    api = node.api()
+    ids = [api.add(command=["/bin/true"], name=f"damage-mark-{n}")["id"] for n in range(3)]
+    node.kill()
+    for name in ("pawl.db-wal", "pawl.db-shm"):
+        (node.data / name).unlink(missing_ok=True)
+    shutil.copy(saved, node.data / "pawl.db")
+    return node, ids
+
+
+def flip(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 0x01]))
+
+
+def test_a_store_that_lost_its_last_minutes_gets_them_from_the_journal(place):
+    node, ids = journal_with_a_tail(place)
+    node.start()
+    assert sorted(job["id"] for job in node.api().all()) == sorted(ids)
+
+
+def test_damage_in_the_middle_stops_the_start_with_its_place(place):
+    """Nothing is deleted, and nothing is lost when the damage is mended."""
+    node, ids = journal_with_a_tail(place)
+    name, content = next((name, bytes_) for name, bytes_ in journal_files(node).items()
+                         if b"damage-mark-1" in bytes_)
+    offset = content.index(b"damage-mark-1")
+    path = node.data / "journal" / name
+    flip(path, offset)
+    before = journal_files(node)
+
+    node.spawn()
+    assert node.process.wait(30) not in (0, None)
+    said = node.tail()
+    assert name in said, said
+    assert any(word.isdigit() and abs(int(word) - offset) < 4096
+               for word in said.replace(".", " ").replace(",", " ").split()), said
+    assert journal_files(node) == before
+
+    flip(path, offset)
+    node.start()
+    assert sorted(job["id"] for job in node.api().all()) == sorted(ids)
+
+
+def test_a_torn_tail_is_cut_and_the_rest_is_kept(place):
+    """What a crash leaves behind the last whole record: part of another one."""
+    node, ids = journal_with_a_tail(place)
+    name, content = next((name, bytes_) for name, bytes_ in journal_files(node).items()
+                         if b"damage-mark-2" in bytes_)
+    end = len(content.rstrip(b"\0"))
+    with open(node.data / "journal" / name, "r+b") as file:
+        file.seek(end)
+        file.write(b"#:Batch date=2026-01-01T00:00:00.000Z,bytes=400,jobtype=x\nhalf a line")
+    node.start()
+    assert sorted(job["id"] for job in node.api().all()) == sorted(ids)
+
+
+def test_another_journal_under_the_same_store_is_refused(place):
+    """Fault 30: a journal that is gone or replaced is noticed, not taken for empty."""
+    node = place.daemon("--set", "scheduling.enabled=off").start()
+    node.api().add(command=["/bin/true"])
+    node.kill()
+    shutil.move(str(node.data / "journal"), str(place.path / "elsewhere"))
+    (node.data / "journal").mkdir(mode=0o700)
+    node.spawn()
+    assert node.process.wait(30) not in (0, None), node.tail()
+    assert "journal" in node.tail()
+    shutil.rmtree(node.data / "journal")
+    shutil.move(str(place.path / "elsewhere"), str(node.data / "journal"))
+    node.start()
+    assert len(node.api().all()) == 1
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_damaged_database_is_refused(place):
+    """Fault 23: and left as it is."""
+    node = place.daemon().start()
+    api = node.api()
+    for n in range(20):
+        api.add(command=["/bin/true"], delay=3600, name=f"n{n}")
+    assert node.stop() == 0
+    path = node.data / "pawl.db"
+    with open(path, "r+b") as file:
+        file.write(b"this was a database once")
+    before = digest(path)
+    node.spawn()
+    assert node.process.wait(30) not in (0, None)
+    assert "pawl.db" in node.tail()
+    assert digest(path) == before

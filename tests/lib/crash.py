@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""crash - a daemon that is killed again and again under load, and the verdict on it."""
+import contextlib
+import random
+import sqlite3
+import time
+
+from lib.history import History, judge
+from lib.load import Load
+from lib.witness import Witness
+
+RESULTS = 200 # results that are read back, of all that there are
+
+
+def attempts_of(data):
+    """Every attempt as a person sees it in the database, by job id."""
+    found = {}
+    path = f"file:{data}/pawl.db?mode=ro"
+    with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
+        rows = db.execute("SELECT job_id, attempt, exitcode, state FROM job_resource")
+        for id, attempt, exitcode, state in rows:
+            found.setdefault(id, []).append(
+                {"attempt": attempt, "exitcode": exitcode, "state": state})
+    return found
+
+
+def verdict(node, load, history, witness, luck):
+    """Brings all jobs to their end and judges. The daemon must be up."""
+    jobs = load.settle()
+    api = node.api()
+    done = [job for job in jobs if job["state"] == "done"]
+    for job in luck.sample(done, min(len(done), RESULTS)):
+        job["result"] = api.request("GET", f"/jobs/{job['id']}/result").body.decode()
+    api.close()
+    return judge(history.records, witness.lines(), jobs, attempts_of(node.data))
+
+
+class Crashes:
+    """One round: a node, its clients, its history. `place` gives the directory."""
+
+    def __init__(self, place, seed, *options, data=None, acts=True):
+        self.luck = random.Random(seed)
+        self.node = place.daemon("--slots", "6", "--set", "journal.segment=256K",
+                                 "--set", "daemon.log_level=warn", *options, data=data)
+        self.history = History(place.path / f"history-{seed}.jsonl")
+        self.witness = Witness(place.path / f"witness-{seed}")
+        self.load = Load(self.node, self.history, self.witness, seed, acts)
+
+    def start(self):
+        self.node.start()
+        self.load.start()
+
+    def kill(self):
+        self.history.crash("daemon")
+        self.node.kill()
+
+    def cycle(self):
+        """Some load, then the crash; now and then another one while it recovers."""
+        time.sleep(self.luck.uniform(0.02, 0.4))
+        self.kill()
+        while self.luck.random() < 0.25:
+            self.node.spawn()
+            time.sleep(self.luck.uniform(0, 0.25))
+            self.kill()
+        self.node.start()
+
+    def verdict(self):
+        self.load.stop()
+        return verdict(self.node, self.load, self.history, self.witness, self.luck)
