@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <yaml.h>
 
@@ -118,6 +119,7 @@ typedef struct Level {
 /* Hangs a node below the innermost level, or keeps it as the key of what follows. */
 static Err attach(Reader *reader, Level *level, YamlNode *node)
 {
+    assert(level->node);
     if (level->node->kind == YAML_MAP && !level->key) {
         if (node->kind != YAML_TEXT)
             return fault(reader, (yaml_mark_t){ 0, node->line - 1, node->column - 1 },
@@ -132,7 +134,7 @@ static Err attach(Reader *reader, Level *level, YamlNode *node)
     return ERR_OK;
 }
 
-/* One event inside the document. *out_depth is the number of open levels. */
+/* One event inside the document. *depth is the number of open levels. */
 static Err take_event(Reader *reader, const yaml_event_t *event, Level *levels,
                       size_t *depth, YamlNode **out_root)
 {
@@ -140,6 +142,7 @@ static Err take_event(Reader *reader, const yaml_event_t *event, Level *levels,
     if (reason)
         return fault(reader, event->start_mark, reason);
     if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT) {
+        assert(*depth > 0);
         --*depth;
         return ERR_OK;
     }
@@ -158,7 +161,7 @@ static Err take_event(Reader *reader, const yaml_event_t *event, Level *levels,
 
 static Err read_events(Reader *reader, YamlNode **out_root)
 {
-    Level levels[YAML_DEPTH_MAX];
+    Level levels[YAML_DEPTH_MAX] = { 0 };
     size_t depth = 0;
     size_t documents = 0;
     for (;;) {
