@@ -49,8 +49,10 @@ static Err go_to(Journal *journal, uint64_t position, uint64_t sum, Error *why)
     if (walk->fd < 0 || walk->start != stretch.start) {
         SegmentHeader header;
         Err err = walk_open(walk, journal->dir_fd, stretch.start, &header, why);
-        if (err)
+        if (err) {
+            walk_close(walk);
             return err;
+        }
     }
     /* Never beyond what is durable: the window would keep bytes that still change. */
     walk->limit = SEGMENT_HEADER_BYTES + stretch.end - stretch.start;

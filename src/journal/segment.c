@@ -239,10 +239,6 @@ Err segment_fill(SegmentFile *file, uint64_t to)
         return ERR_OK;
     uint64_t done;
     Err err = io_write_zeros(file->fd, from, to - from, &done);
-    int why = errno;
-    /* Only a hint to begin: so the next sync has less to wait for. */
-    sync_file_range(file->fd, (off_t)from, (off_t)done, SYNC_FILE_RANGE_WRITE);
-    errno = why;
     file->zeroed = from + done;
     if (file->filled < file->zeroed)
         file->filled = file->zeroed;
