@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/pack.h"
+#include "store/entries.h"
 #include "store/point.h"
 #include "store/row.h"
 
@@ -25,18 +26,6 @@ typedef struct MemJob {
 
 enum { TAG_ATTEMPT = 1 };
 
-typedef struct MemEntry {
-    Buf key;
-    Buf value;
-    int64_t number;
-} MemEntry;
-
-typedef struct MemTable {
-    MemEntry *items;
-    size_t count;
-    size_t capacity;
-} MemTable;
-
 typedef enum MemTableKind {
     TABLE_DEFINITIONS, /* key: table, tenant and key with NUL between */
     TABLE_KEYS,        /* key: tenant, NUL, key; number: expiry */
@@ -49,7 +38,7 @@ typedef struct Memory {
     MemJob **jobs;
     size_t count;
     size_t capacity;
-    MemTable tables[TABLES];
+    Entries tables[TABLES];
     Points points;
 } Memory;
 
@@ -219,53 +208,6 @@ static void apply_purge(Memory *memory, const Op *op)
 
 /* --- Entries ------------------------------------------------------------------ */
 
-static int key_order(Slice a, Slice b)
-{
-    size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = common ? memcmp(a.data, b.data, common) : 0;
-    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
-}
-
-static size_t entry_place(const MemTable *table, Slice key)
-{
-    size_t at = 0;
-    while (at < table->count && key_order(buf_slice(&table->items[at].key), key) < 0)
-        at++;
-    return at;
-}
-
-static MemEntry *entry_find(const MemTable *table, Slice key)
-{
-    size_t at = entry_place(table, key);
-    bool found = at < table->count && slice_equal(buf_slice(&table->items[at].key), key);
-    return found ? &table->items[at] : NULL;
-}
-
-static void entry_put(MemTable *table, Slice key, Slice value, int64_t number)
-{
-    MemEntry *entry = entry_find(table, key);
-    if (!entry) {
-        size_t at = entry_place(table, key);
-        mem_room((void **)&table->items, table->count, &table->capacity,
-                 sizeof(MemEntry));
-        entry = &table->items[at];
-        memmove(entry + 1, entry, (table->count++ - at) * sizeof *entry);
-        *entry = (MemEntry){ 0 };
-        buf_add_slice(&entry->key, key);
-    }
-    buf_clear(&entry->value);
-    buf_add_slice(&entry->value, value);
-    entry->number = number;
-}
-
-static void entry_remove(MemTable *table, MemEntry *entry)
-{
-    buf_done(&entry->key);
-    buf_done(&entry->value);
-    size_t at = (size_t)(entry - table->items);
-    memmove(entry, entry + 1, (--table->count - at) * sizeof *entry);
-}
-
 static void key_of(Buf *out, const Slice *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -277,47 +219,47 @@ static void key_of(Buf *out, const Slice *parts, size_t count)
 
 static OpResult apply_definition(Memory *memory, const Op *op)
 {
-    MemTable *table = &memory->tables[TABLE_DEFINITIONS];
+    Entries *table = &memory->tables[TABLE_DEFINITIONS];
     const Slice parts[] = { op->table, op->tenant, op->key };
     Buf key = { 0 };
     key_of(&key, parts, 3);
     OpResult result = OP_APPLIED;
-    MemEntry *entry = entry_find(table, buf_slice(&key));
+    Entry *entry = entries_find(table, buf_slice(&key));
     if (op->kind == OP_PUT)
-        entry_put(table, buf_slice(&key), op->value, 0);
+        entries_put(table, buf_slice(&key), op->value, 0);
     else if (entry)
-        entry_remove(table, entry);
+        entries_remove(table, entry);
     else
         result = OP_MISSING;
     buf_done(&key);
     return result;
 }
 
-static void expire_keys(MemTable *table, int64_t now_ms)
+static void expire_keys(Entries *table, int64_t now_ms)
 {
     for (int i = 0; i < STORE_KEYS_EXPIRED_PER_ADD; i++) {
-        MemEntry *first = NULL;
+        Entry *first = NULL;
         for (size_t k = 0; k < table->count; k++) {
-            MemEntry *entry = &table->items[k];
+            Entry *entry = &table->items[k];
             if (entry->number <= now_ms && (!first || entry->number < first->number))
                 first = entry;
         }
         if (!first)
             return;
-        entry_remove(table, first);
+        entries_remove(table, first);
     }
 }
 
 static OpResult apply_key(Memory *memory, const Op *op)
 {
-    MemTable *table = &memory->tables[TABLE_KEYS];
+    Entries *table = &memory->tables[TABLE_KEYS];
     const Slice parts[] = { op->tenant, op->key };
     Buf key = { 0 };
     key_of(&key, parts, 2);
-    MemEntry *entry = entry_find(table, buf_slice(&key));
+    Entry *entry = entries_find(table, buf_slice(&key));
     OpResult result = OP_EXISTS;
     if (!entry || entry->number <= op->at_ms) {
-        entry_put(table, buf_slice(&key), op->value, op->dt_ms);
+        entries_put(table, buf_slice(&key), op->value, op->dt_ms);
         expire_keys(table, op->at_ms);
         result = OP_APPLIED;
     }
@@ -349,7 +291,7 @@ static OpResult apply(Memory *memory, const Op *op, uint32_t node)
     case OP_DELETE:
         return apply_definition(memory, op);
     case OP_NODE:
-        entry_put(&memory->tables[TABLE_NODES], op->lock, op->value, op->at_ms);
+        entries_put(&memory->tables[TABLE_NODES], op->lock, op->value, op->at_ms);
         return OP_APPLIED;
     case OP_KEY:
         return apply_key(memory, op);
@@ -529,7 +471,7 @@ static void load_key(const Memory *memory, const Load *load, Loaded *out)
     const Slice parts[] = { load->tenant, load->key };
     Buf key = { 0 };
     key_of(&key, parts, 2);
-    const MemEntry *entry = entry_find(&memory->tables[TABLE_KEYS], buf_slice(&key));
+    const Entry *entry = entries_find(&memory->tables[TABLE_KEYS], buf_slice(&key));
     buf_done(&key);
     if (!entry || (load->dt_ms && entry->number <= load->dt_ms))
         return;
@@ -697,7 +639,7 @@ static Err memory_definitions(Store *store, Slice table, DefinitionSink *sink,
     (void)why;
     Memory *memory = memory_of(store);
     bool nodes = slice_is(table, STORE_TABLE_NODE);
-    const MemTable *entries = &memory->tables[nodes ? TABLE_NODES : TABLE_DEFINITIONS];
+    const Entries *entries = &memory->tables[nodes ? TABLE_NODES : TABLE_DEFINITIONS];
     for (size_t i = 0; i < entries->count; i++) {
         Definition definition = { .value = buf_slice(&entries->items[i].value) };
         Slice rest = buf_slice(&entries->items[i].key);
@@ -715,9 +657,9 @@ static int by_lane(const void *a, const void *b)
 {
     const LaneCount *first = a;
     const LaneCount *second = b;
-    int order = key_order(first->tenant, second->tenant);
+    int order = bytes_order(first->tenant, second->tenant);
     if (!order)
-        order = key_order(first->queue, second->queue);
+        order = bytes_order(first->queue, second->queue);
     if (!order)
         order = (int)first->pull - (int)second->pull;
     return order ? order : (int)first->state - (int)second->state;
@@ -753,12 +695,8 @@ static void memory_close(Store *store)
     for (size_t i = 0; i < memory->count; i++)
         job_release(memory->jobs[i]);
     mem_free(memory->jobs);
-    for (size_t i = 0; i < TABLES; i++) {
-        MemTable *table = &memory->tables[i];
-        while (table->count)
-            entry_remove(table, &table->items[table->count - 1]);
-        mem_free(table->items);
-    }
+    for (size_t i = 0; i < TABLES; i++)
+        entries_done(&memory->tables[i]);
     points_done(&memory->points);
     mem_free(memory);
 }
@@ -803,11 +741,7 @@ Store *store_memory_clone(const Store *store)
     for (size_t i = 0; i < to->count; i++)
         to->jobs[i]->users++;
     for (size_t i = 0; i < TABLES; i++)
-        for (size_t k = 0; k < from->tables[i].count; k++) {
-            const MemEntry *entry = &from->tables[i].items[k];
-            entry_put(&to->tables[i], buf_slice(&entry->key), buf_slice(&entry->value),
-                      entry->number);
-        }
+        entries_copy(&from->tables[i], &to->tables[i]);
     for (size_t i = 0; i < from->points.count; i++) {
         const Point *point = &from->points.items[i];
         Point *copy = points_of(&to->points, point->node);
@@ -846,7 +780,7 @@ uint64_t store_memory_hash(const Store *store)
         hash = job_hash(hash, memory->jobs[i]);
     for (size_t i = 0; i < TABLES; i++)
         for (size_t k = 0; k < memory->tables[i].count; k++) {
-            const MemEntry *entry = &memory->tables[i].items[k];
+            const Entry *entry = &memory->tables[i].items[k];
             hash = mix(hash, buf_slice(&entry->key));
             hash = mix(hash, buf_slice(&entry->value));
             hash = mix_number(hash, (uint64_t)entry->number);

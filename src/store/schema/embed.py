@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""embed.py - turns schema files into one C file: embed.py OUT.c 001.sql 002.sql ...
+
+Two words of ours become SQL on the way, because views need them often:
+  @id(x)@    the 13 characters of a job id (base/id.h)
+  @time(x)@  milliseconds as RFC 3339
+"""
+import pathlib
+import re
+import sys
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def id_text(match):
+    """13 digits of base 32, the highest first."""
+    digit = "substr('%s', (%s >> %d & 31) + 1, 1)"
+    return " || ".join(digit % (ALPHABET, match.group(1), 60 - 5 * i) for i in range(13))
+
+
+def time_text(match):
+    return (f"strftime('%Y-%m-%dT%H:%M:%fZ', {match.group(1)} / 1000.0, 'unixepoch')")
+
+
+def expand(text):
+    text = re.sub(r"@id\((.*?)\)@", id_text, text)
+    text = re.sub(r"@time\((.*?)\)@", time_text, text)
+    return re.sub(r"^--.*\n", "", text, flags=re.M)
+
+
+def main():
+    out, sources = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    lines = ["/* Made by embed.py from the files in schema/. */",
+             '#include "store/sqlite_schema.h"', ""]
+    for number, source in enumerate(sources, 1):
+        data = expand(pathlib.Path(source).read_text()).encode() + b"\0"
+        lines.append(f"static const char step_{number}[] = {{")
+        for at in range(0, len(data), 16):
+            lines.append("    " + " ".join(f"{byte}," for byte in data[at:at + 16]))
+        lines += ["};", ""]
+    lines.append("const SchemaStep schema_steps[] = {")
+    lines += [f"    {{ {n}, step_{n} }}," for n in range(1, len(sources) + 1)]
+    lines += ["};", f"const size_t schema_step_count = {len(sources)};", ""]
+    out.write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite.h - the embedded store, as its own parts see it. */
+#ifndef STORE_SQLITE_H
+#define STORE_SQLITE_H
+
+#include "store/sqlite_catalog.h"
+#include "store/sqlite_db.h"
+
+/* Jobs that the transaction under way has touched and not yet written: see
+ * sqlite_commit.h. */
+typedef struct Held Held;
+typedef struct HeldJobs {
+    Map by_id;
+    Held **items; /* in the order of their first touch */
+    size_t count;
+    size_t capacity;
+    Arena arena;
+} HeldJobs;
+
+typedef struct Sqlite {
+    Store store; /* must be first */
+    Db db;
+    Catalog catalog;
+    bool stale; /* the catalog must be read anew */
+    bool read_only;
+    HeldJobs held;
+    Buf scratch;
+    struct TermSets *sets; /* of the query under way: see sqlite_terms.h */
+} Sqlite;
+
+static inline Sqlite *sqlite_of(Store *store)
+{
+    return (Sqlite *)(void *)store;
+}
+
+MUST_CHECK Err store_sqlite_open(const char *path, const StoreOptions *options,
+                                 Store **out, Error *why);
+
+/* Begins a reading transaction with a catalog that is true in it. */
+void sqlite_begin_read(Sqlite *sqlite);
+
+#endif

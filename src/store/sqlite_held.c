@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite_held.c - see sqlite_held.h. */
+#include "store/sqlite_held.h"
+
+#define HELD_MAX 4096 /* jobs; some megabytes at most, then they are written */
+
+static Held *hold(Sqlite *sqlite, JobId id)
+{
+    HeldJobs *held = &sqlite->held;
+    Held *job = ARENA_NEW(&held->arena, Held);
+    MEM_PUSH(held->items, held->count, held->capacity) = job;
+    map_put(&held->by_id, id, job);
+    return job;
+}
+
+static Held *held_read(Sqlite *sqlite, JobId id)
+{
+    for (unsigned place = 0; place < PLACES; place++) {
+        sqlite3_stmt *stmt = db_statement(&sqlite->db, (Sql)(SQL_LIVE_GET + place));
+        sqlite3_bind_int64(stmt, 1, (int64_t)id);
+        if (!db_row(&sqlite->db, stmt))
+            continue;
+        Held *held = hold(sqlite, id);
+        saved_read(&held->saved, stmt, &sqlite->catalog, &sqlite->held.arena);
+        sqlite3_reset(stmt);
+        held->was = (Place)place;
+        held->was_lane = held->saved.lane;
+        held->was_state = held->saved.row.job.state;
+        return held;
+    }
+    return NULL;
+}
+
+Held *held_find(Sqlite *sqlite, JobId id)
+{
+    Held *held = map_find(&sqlite->held.by_id, id);
+    if (held)
+        return held;
+    if (sqlite->held.count >= HELD_MAX)
+        held_flush(sqlite);
+    return held_read(sqlite, id);
+}
+
+void held_payload(Sqlite *sqlite, Held *held, Slice payload)
+{
+    Db *db = &sqlite->db;
+    Job *job = &held->saved.row.job;
+    bool apart = payload.bytes > STORE_PAYLOAD_SMALL;
+    if (apart || held->saved.apart) {
+        sqlite3_stmt *stmt =
+            db_statement(db, apart ? SQL_PAYLOAD_PUT : SQL_PAYLOAD_REMOVE);
+        sqlite3_bind_int64(stmt, 1, (int64_t)job->id);
+        if (apart)
+            db_bind_blob(stmt, 2, payload);
+        db_run(db, stmt);
+    }
+    held->saved.apart = apart;
+    job->payload = apart ? (Slice){ NULL, 0 } : payload;
+}
+
+Held *held_add(Sqlite *sqlite, const Job *job)
+{
+    if (sqlite->held.count >= HELD_MAX)
+        held_flush(sqlite);
+    Held *held = hold(sqlite, job->id);
+    held->saved = (SavedRow){ .row = row_new(job), .opened = true };
+    held->was = PLACE_NONE;
+    held->changed = true;
+    held_payload(sqlite, held, job->payload);
+    return held;
+}
+
+static void run_by_id(Db *db, Sql sql, JobId id)
+{
+    sqlite3_stmt *stmt = db_statement(db, sql);
+    sqlite3_bind_int64(stmt, 1, (int64_t)id);
+    db_run(db, stmt);
+}
+
+static void count_change(Sqlite *sqlite, const Held *held, uint32_t lane)
+{
+    if (held->was != PLACE_NONE)
+        catalog_count(&sqlite->catalog, held->was_lane, held->was_state, -1);
+    if (lane)
+        catalog_count(&sqlite->catalog, lane, held->saved.row.job.state, 1);
+}
+
+void held_remove(Sqlite *sqlite, Held *held)
+{
+    Db *db = &sqlite->db;
+    const Job *job = &held->saved.row.job;
+    if (held->was != PLACE_NONE)
+        run_by_id(db, (Sql)(SQL_LIVE_REMOVE + held->was), job->id);
+    bool told_here = held->saved.row.run_state != RUN_NONE;
+    if (job->attempt > (told_here ? 1 : 0)) /* others were kept apart */
+        run_by_id(db, SQL_ATTEMPTS_REMOVE, job->id);
+    if (job->result_bytes)
+        run_by_id(db, SQL_RESULT_REMOVE, job->id);
+    if (held->saved.apart)
+        run_by_id(db, SQL_PAYLOAD_REMOVE, job->id);
+    count_change(sqlite, held, 0);
+    held->changed = false;
+    map_remove(&sqlite->held.by_id, job->id);
+}
+
+static void write_one(Sqlite *sqlite, Held *held)
+{
+    Db *db = &sqlite->db;
+    const Job *job = &held->saved.row.job;
+    Place place = place_of(job->state);
+    bool stays = held->was == PLACE_LIVE && place == PLACE_LIVE && !held->rewrite;
+    if (!stays && held->was != PLACE_NONE)
+        run_by_id(db, (Sql)(SQL_LIVE_REMOVE + held->was), job->id);
+    sqlite3_stmt *stmt =
+        db_statement(db, stays ? SQL_LIVE_CHANGE : (Sql)(SQL_LIVE_ADD + place));
+    uint32_t lane = saved_bind(stmt, &held->saved, &sqlite->catalog, db);
+    if (!stays)
+        saved_bind_rest(stmt, &held->saved, &sqlite->catalog, db, &sqlite->scratch);
+    db_run(db, stmt);
+    count_change(sqlite, held, lane);
+}
+
+/* After a failure nothing is written any more, only forgotten. */
+void held_flush(Sqlite *sqlite)
+{
+    HeldJobs *held = &sqlite->held;
+    for (size_t i = 0; i < held->count && sqlite->db.rc == SQLITE_OK; i++)
+        if (held->items[i]->changed)
+            write_one(sqlite, held->items[i]);
+    map_done(&held->by_id);
+    held->count = 0;
+    arena_reset(&held->arena);
+}
+
+void held_done(Sqlite *sqlite)
+{
+    map_done(&sqlite->held.by_id);
+    mem_free(sqlite->held.items);
+    arena_done(&sqlite->held.arena);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite_held.h - jobs of the transaction under way: read once, changed in memory,
+ * written once. */
+#ifndef STORE_SQLITE_HELD_H
+#define STORE_SQLITE_HELD_H
+
+#include "store/sqlite.h"
+#include "store/sqlite_row.h"
+
+struct Held {
+    SavedRow saved;
+    Place was; /* in the file; PLACE_NONE: not there yet */
+    uint32_t was_lane;
+    JobState was_state;
+    bool changed;
+    bool rewrite; /* name, spec or payload changed too */
+};
+
+/* The job, held or read now; NULL when there is none. */
+Held *held_find(Sqlite *sqlite, JobId id);
+
+/* A job that is not in the file yet. */
+Held *held_add(Sqlite *sqlite, const Job *job);
+
+/* Out of the file at once, with all that hangs on it. */
+void held_remove(Sqlite *sqlite, Held *held);
+
+/* A payload where it belongs: in the row, or in its own table if it is large. */
+void held_payload(Sqlite *sqlite, Held *held, Slice payload);
+
+/* Writes everything and forgets it. */
+void held_flush(Sqlite *sqlite);
+void held_done(Sqlite *sqlite); /* forgets without writing, for good */
+
+#endif

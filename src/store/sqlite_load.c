@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite_load.c - see sqlite_load.h. */
+#include "store/sqlite_load.h"
+
+/* Texts that come from the catalog are copied once for a run of equal ones. */
+typedef struct Shared {
+    Slice from;
+    Slice copy;
+} Shared;
+
+typedef struct Loading {
+    Sqlite *sqlite;
+    const Load *load;
+    Loaded *out;
+    Shared shared[5];
+} Loading;
+
+static void share(Loading *in, Shared *shared, Slice *text)
+{
+    if (text->data != shared->from.data || text->bytes != shared->from.bytes) {
+        shared->from = *text;
+        shared->copy = slice_copy(&in->out->arena, *text);
+    }
+    *text = shared->copy;
+}
+
+static void give(Loading *in, SavedRow *saved)
+{
+    saved_open(saved, &in->sqlite->db);
+    Job job = saved->row.job;
+    share(in, &in->shared[0], &job.tenant);
+    share(in, &in->shared[1], &job.queue);
+    share(in, &in->shared[2], &job.type);
+    share(in, &in->shared[3], &job.lock);
+    share(in, &in->shared[4], &job.node);
+    MEM_PUSH(in->out->jobs, in->out->count, in->out->capacity) = job;
+}
+
+static bool has_room(const Loading *in)
+{
+    return !in->load->limit || in->out->count < in->load->limit;
+}
+
+static int64_t one_more_than(uint32_t limit)
+{
+    return limit ? (int64_t)limit + 1 : -1; /* SQLite: no limit */
+}
+
+/* Every row of stmt, up to the limit. */
+static void give_all(Loading *in, sqlite3_stmt *stmt)
+{
+    SavedRow saved;
+    while (db_row(&in->sqlite->db, stmt)) {
+        if (!has_room(in)) {
+            in->out->more = true;
+            break;
+        }
+        saved_read(&saved, stmt, &in->sqlite->catalog, &in->out->arena);
+        if (in->load->kind == LOAD_WINDOW && saved.apart)
+            saved.row.job.flags |= JOB_PAYLOAD_APART;
+        give(in, &saved);
+    }
+    sqlite3_reset(stmt);
+}
+
+static void load_lanes(Loading *in)
+{
+    Db *db = &in->sqlite->db;
+    sqlite3_stmt *lanes = db_statement(db, SQL_LANES_READY);
+    SavedRow saved;
+    while (db_row(db, lanes)) {
+        sqlite3_stmt *head = db_statement(db, SQL_LANE_HEAD);
+        sqlite3_bind_int64(head, 1, sqlite3_column_int64(lanes, 0));
+        if (!db_row(db, head))
+            continue;
+        if (has_room(in)) {
+            saved_read(&saved, head, &in->sqlite->catalog, &in->out->arena);
+            give(in, &saved);
+        } else {
+            in->out->more = true;
+        }
+        sqlite3_reset(head);
+    }
+}
+
+static void load_window(Loading *in)
+{
+    const Load *load = in->load;
+    uint32_t lane =
+        catalog_find_lane(&in->sqlite->catalog, load->tenant, load->queue, load->pull);
+    if (!lane)
+        return;
+    sqlite3_stmt *stmt =
+        db_statement(&in->sqlite->db, load->behind ? SQL_WINDOW_BEHIND : SQL_WINDOW);
+    sqlite3_bind_int64(stmt, 1, lane);
+    sqlite3_bind_int64(stmt, 2, one_more_than(load->limit));
+    if (load->behind) {
+        sqlite3_bind_int64(stmt, 3, ~load->priority);
+        sqlite3_bind_int64(stmt, 4, load->dt_ms);
+        sqlite3_bind_int64(stmt, 5, (int64_t)load->behind_id);
+    }
+    give_all(in, stmt);
+}
+
+/* Goes on to the first that is left, because its time is asked for too. */
+static void load_due(Loading *in)
+{
+    Db *db = &in->sqlite->db;
+    sqlite3_stmt *stmt = db_statement(db, SQL_DUE);
+    sqlite3_bind_int64(stmt, 1, one_more_than(in->load->limit));
+    SavedRow saved;
+    while (db_row(db, stmt)) {
+        int64_t dt_ms = sqlite3_column_int64(stmt, COL_DT);
+        bool due = dt_ms <= in->load->dt_ms;
+        if (!due || !has_room(in)) {
+            in->out->more = due;
+            in->out->next_due_ms = dt_ms;
+            break;
+        }
+        saved_read(&saved, stmt, &in->sqlite->catalog, &in->out->arena);
+        give(in, &saved);
+    }
+    sqlite3_reset(stmt);
+}
+
+static void load_running(Loading *in)
+{
+    Slice lock = in->load->lock;
+    uint32_t owner = lock.bytes ? names_find(&in->sqlite->catalog.names, lock) : 0;
+    if (lock.bytes && !owner)
+        return;
+    sqlite3_stmt *stmt =
+        db_statement(&in->sqlite->db, owner ? SQL_RUNNING : SQL_RUNNING_ALL);
+    if (owner)
+        sqlite3_bind_int64(stmt, 1, owner);
+    give_all(in, stmt);
+}
+
+static void load_old(Loading *in)
+{
+    bool done = (in->load->states & STATE_BIT(JOB_DONE)) != 0;
+    sqlite3_stmt *stmt =
+        db_statement(&in->sqlite->db, done ? SQL_DONE_OLD : SQL_DEAD_OLD);
+    sqlite3_bind_int64(stmt, 1, in->load->dt_ms + MS_PER_1000_YEARS);
+    sqlite3_bind_int64(stmt, 2, in->load->states & STATES_FINAL);
+    sqlite3_bind_int64(stmt, 3, one_more_than(in->load->limit));
+    give_all(in, stmt);
+}
+
+Slice sqlite_payload(Sqlite *sqlite, JobId id, Arena *arena)
+{
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_PAYLOAD_GET);
+    sqlite3_bind_int64(stmt, 1, (int64_t)id);
+    Slice payload = { NULL, 0 };
+    if (db_row(&sqlite->db, stmt))
+        payload = slice_copy(arena, db_column(stmt, 0));
+    sqlite3_reset(stmt);
+    return payload;
+}
+
+bool sqlite_find(Sqlite *sqlite, JobId id, Arena *arena, SavedRow *out)
+{
+    for (unsigned place = 0; place < PLACES; place++) {
+        sqlite3_stmt *stmt = db_statement(&sqlite->db, (Sql)(SQL_LIVE_GET + place));
+        sqlite3_bind_int64(stmt, 1, (int64_t)id);
+        if (!db_row(&sqlite->db, stmt))
+            continue;
+        saved_read(out, stmt, &sqlite->catalog, arena);
+        sqlite3_reset(stmt);
+        if (out->apart)
+            out->row.job.payload = sqlite_payload(sqlite, id, arena);
+        return true;
+    }
+    return false;
+}
+
+static bool find_own(Loading *in, SavedRow *out)
+{
+    Slice tenant = in->load->tenant;
+    return sqlite_find(in->sqlite, in->load->id, &in->out->arena, out) &&
+           (!tenant.bytes || slice_equal(tenant, out->row.job.tenant));
+}
+
+static void load_job(Loading *in)
+{
+    SavedRow saved;
+    if (find_own(in, &saved))
+        give(in, &saved);
+}
+
+static void read_attempt(Loading *in, sqlite3_stmt *stmt, Job *out)
+{
+    *out = job_default();
+    out->id = in->load->id;
+    out->attempt = (uint32_t)sqlite3_column_int64(stmt, 0);
+    Slice node =
+        catalog_text(&in->sqlite->catalog, (uint32_t)sqlite3_column_int64(stmt, 1));
+    out->node = slice_copy(&in->out->arena, node);
+    out->retry_number = (uint32_t)sqlite3_column_int64(stmt, 2);
+    out->state = (JobState)sqlite3_column_int64(stmt, 3);
+    out->run_at_ms = sqlite3_column_int64(stmt, 4);
+    out->service_ms = sqlite3_column_int64(stmt, 5);
+    out->started_ms = sqlite3_column_int64(stmt, 6);
+    out->finished_ms = sqlite3_column_int64(stmt, 7);
+    out->beat_ms = sqlite3_column_int64(stmt, 8);
+    out->outcome.code = (JobCode)sqlite3_column_int64(stmt, 9);
+    out->outcome.exitcode = sqlite3_column_int(stmt, 10);
+    out->outcome.exit_status = sqlite3_column_int(stmt, 11);
+    out->outcome.signal = sqlite3_column_int(stmt, 12);
+    out->error = slice_copy(&in->out->arena, db_column(stmt, 13));
+}
+
+static void load_attempts(Loading *in)
+{
+    SavedRow saved;
+    if (!find_own(in, &saved))
+        return;
+    Db *db = &in->sqlite->db;
+    Loaded *out = in->out;
+    Job attempt;
+    sqlite3_stmt *stmt = db_statement(db, SQL_ATTEMPTS);
+    sqlite3_bind_int64(stmt, 1, (int64_t)in->load->id);
+    while (db_row(db, stmt)) {
+        read_attempt(in, stmt, &attempt);
+        MEM_PUSH(out->jobs, out->count, out->capacity) = attempt;
+    }
+    if (!row_attempt(&saved.row, &attempt))
+        return;
+    attempt.node = slice_copy(&out->arena, attempt.node);
+    MEM_PUSH(out->jobs, out->count, out->capacity) = attempt;
+}
+
+static void load_key(Loading *in)
+{
+    sqlite3_stmt *stmt = db_statement(&in->sqlite->db, SQL_KEY_GET);
+    db_bind_key(stmt, 1, in->load->tenant);
+    db_bind_key(stmt, 2, in->load->key);
+    if (db_row(&in->sqlite->db, stmt) &&
+        (!in->load->dt_ms || sqlite3_column_int64(stmt, 0) > in->load->dt_ms)) {
+        Slice value = db_column(stmt, 1);
+        in->out->value.data = arena_copy(&in->out->arena, value.data, value.bytes);
+        in->out->value.bytes = value.bytes;
+    }
+    sqlite3_reset(stmt);
+}
+
+Err sqlite_load(Store *store, const Load *load, Loaded *out, Error *why)
+{
+    static void (*const loads[])(Loading *) = {
+        [LOAD_LANES] = load_lanes,       [LOAD_WINDOW] = load_window,
+        [LOAD_DUE] = load_due,           [LOAD_RUNNING] = load_running,
+        [LOAD_JOB] = load_job,           [LOAD_KEY] = load_key,
+        [LOAD_ATTEMPTS] = load_attempts, [LOAD_OLD] = load_old,
+    };
+    Sqlite *sqlite = sqlite_of(store);
+    Loaded loaded = { .next_due_ms = TIME_NEVER };
+    Loading in = { .sqlite = sqlite, .load = load, .out = &loaded };
+    sqlite_begin_read(sqlite);
+    loads[load->kind](&in);
+    Err err = db_end(&sqlite->db, "load", why);
+    if (err)
+        loaded_done(&loaded);
+    else
+        *out = loaded;
+    return err;
+}

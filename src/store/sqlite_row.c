@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite_row.c - see sqlite_row.h. */
+#include "store/sqlite_row.h"
+
+Place place_of(JobState state)
+{
+    if (state == JOB_DONE)
+        return PLACE_DONE;
+    return state_in(state, STATES_FINAL) ? PLACE_DEAD : PLACE_LIVE;
+}
+
+static int64_t number(sqlite3_stmt *stmt, JobColumn column)
+{
+    return sqlite3_column_int64(stmt, (int)column);
+}
+
+static int32_t small(sqlite3_stmt *stmt, JobColumn column, int32_t absent)
+{
+    if (sqlite3_column_type(stmt, (int)column) == SQLITE_NULL)
+        return absent;
+    return sqlite3_column_int(stmt, (int)column);
+}
+
+static Slice text(sqlite3_stmt *stmt, JobColumn column, Arena *arena)
+{
+    return slice_copy(arena, db_column(stmt, (int)column));
+}
+
+static Slice name(sqlite3_stmt *stmt, JobColumn column, const Catalog *catalog)
+{
+    return catalog_text(catalog, (uint32_t)number(stmt, column));
+}
+
+static void read_run(Row *row, sqlite3_stmt *stmt, const Catalog *catalog)
+{
+    Job *job = &row->job;
+    job->attempt = (uint32_t)number(stmt, COL_ATTEMPT);
+    job->retry_number = (uint32_t)number(stmt, COL_RETRY);
+    job->node = name(stmt, COL_NODE, catalog);
+    job->started_ms = number(stmt, COL_STARTED);
+    job->finished_ms = number(stmt, COL_FINISHED);
+    job->beat_ms = number(stmt, COL_BEAT);
+    job->outcome.code = (JobCode)number(stmt, COL_CODE);
+    job->outcome.exitcode = small(stmt, COL_EXITCODE, 0);
+    job->outcome.exit_status = small(stmt, COL_EXIT_STATUS, -1);
+    job->outcome.signal = small(stmt, COL_SIGNAL, 0);
+    job->progress = small(stmt, COL_PROGRESS, -1);
+    job->result_bytes = number(stmt, COL_RESULT_BYTES);
+    row->run_state = small(stmt, COL_RUN_STATE, RUN_NONE);
+    row->run_retry = (uint32_t)number(stmt, COL_RUN_RETRY);
+    row->slot = (uint32_t)number(stmt, COL_SLOT);
+}
+
+void saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Arena *arena)
+{
+    *out = (SavedRow){ .row.job = job_default() };
+    Job *job = &out->row.job;
+    job->id = (JobId)number(stmt, COL_ID);
+    job->state = (JobState)number(stmt, COL_STATE);
+    out->lane = (uint32_t)number(stmt, COL_LANE);
+    const CatalogLane *lane = &catalog->lanes[out->lane - 1];
+    job->tenant = catalog_text(catalog, lane->tenant);
+    job->queue = catalog_text(catalog, lane->queue);
+    job->priority = ~number(stmt, COL_RANK);
+    job->dt_ms = number(stmt, COL_DT);
+    job->lock = name(stmt, COL_LOCK, catalog);
+    job->type = name(stmt, COL_TYPE, catalog);
+    job->flags = (uint32_t)number(stmt, COL_FLAGS);
+    job->created_ms = number(stmt, COL_CREATED);
+    job->run_at_ms = number(stmt, COL_RUN_AT);
+    job->parent = (JobId)number(stmt, COL_PARENT);
+    job->service_ms = number(stmt, COL_SERVICE);
+    job->name = text(stmt, COL_NAME, arena);
+    job->reason = text(stmt, COL_REASON, arena);
+    job->error = text(stmt, COL_ERROR, arena);
+    job->message = text(stmt, COL_MESSAGE, arena);
+    out->row.run_state = RUN_NONE;
+    if (sqlite3_column_type(stmt, COL_ATTEMPT) != SQLITE_NULL)
+        read_run(&out->row, stmt, catalog);
+    out->apart = number(stmt, COL_APART) != 0;
+    out->spec = text(stmt, COL_SPEC, arena);
+    if (sqlite3_column_count(stmt) > COL_PAYLOAD)
+        job->payload = text(stmt, COL_PAYLOAD, arena);
+}
+
+/* Everything that has a column of its own: taken from `from`, whatever `to` has. */
+static void copy_hot(Job *to, const Job *from)
+{
+    to->id = from->id;
+    to->parent = from->parent;
+    to->state = from->state;
+    to->flags = from->flags;
+    to->priority = from->priority;
+    to->dt_ms = from->dt_ms;
+    to->created_ms = from->created_ms;
+    to->run_at_ms = from->run_at_ms;
+    to->started_ms = from->started_ms;
+    to->finished_ms = from->finished_ms;
+    to->beat_ms = from->beat_ms;
+    to->service_ms = from->service_ms;
+    to->result_bytes = from->result_bytes;
+    to->attempt = from->attempt;
+    to->retry_number = from->retry_number;
+    to->progress = from->progress;
+    to->outcome = from->outcome;
+    to->tenant = from->tenant;
+    to->type = from->type;
+    to->queue = from->queue;
+    to->lock = from->lock;
+    to->node = from->node;
+    to->name = from->name;
+    to->reason = from->reason;
+    to->error = from->error;
+    to->message = from->message;
+    to->payload = from->payload;
+}
+
+void saved_open(SavedRow *saved, Db *db)
+{
+    if (saved->opened)
+        return;
+    saved->opened = true;
+    Job cold;
+    if (!saved->spec.bytes)
+        return;
+    if (job_unpack(saved->spec, &cold)) {
+        db_fail(db, SQLITE_CORRUPT, "a job's packed fields are damaged");
+        return;
+    }
+    copy_hot(&cold, &saved->row.job);
+    saved->row.job = cold;
+}
+
+static Slice pack_cold(const Job *job, Buf *scratch)
+{
+    const Job nothing = job_default();
+    Job cold = *job;
+    copy_hot(&cold, &nothing);
+    buf_clear(scratch);
+    job_pack(scratch, &cold);
+    return buf_slice(scratch);
+}
+
+static void bind(sqlite3_stmt *stmt, JobColumn column, int64_t value)
+{
+    db_bind_int(stmt, (int)column + 1, value);
+}
+
+static void bind_unless(sqlite3_stmt *stmt, JobColumn column, int64_t value, int64_t none)
+{
+    if (value != none)
+        sqlite3_bind_int64(stmt, (int)column + 1, value);
+}
+
+static void bind_run(sqlite3_stmt *stmt, const Row *row, uint32_t node)
+{
+    const Job *job = &row->job;
+    bind(stmt, COL_RETRY, job->retry_number);
+    bind(stmt, COL_RUN_RETRY, row->run_retry);
+    bind_unless(stmt, COL_RUN_STATE, row->run_state, RUN_NONE);
+    bind(stmt, COL_SLOT, row->slot);
+    bind(stmt, COL_NODE, node);
+    bind(stmt, COL_STARTED, job->started_ms);
+    bind(stmt, COL_FINISHED, job->finished_ms);
+    bind(stmt, COL_BEAT, job->beat_ms);
+    bind(stmt, COL_CODE, job->outcome.code);
+    bind(stmt, COL_EXITCODE, job->outcome.exitcode);
+    bind_unless(stmt, COL_EXIT_STATUS, job->outcome.exit_status, -1);
+    bind(stmt, COL_SIGNAL, job->outcome.signal);
+    bind_unless(stmt, COL_PROGRESS, job->progress, -1);
+    bind(stmt, COL_RESULT_BYTES, job->result_bytes);
+}
+
+/* Whether anything about runs is worth a column: attempt is NULL in the rows of jobs
+ * that only wait, and their other columns are not looked at. */
+static bool has_run(const Row *row)
+{
+    const Job *job = &row->job;
+    return job->attempt || job->retry_number || row->run_retry || row->slot ||
+           job->node.bytes || job->started_ms || job->finished_ms || job->beat_ms ||
+           job->outcome.code || job->outcome.exitcode || job->outcome.exit_status != -1 ||
+           job->outcome.signal || job->progress != -1 || job->result_bytes ||
+           row->run_state != RUN_NONE;
+}
+
+uint32_t saved_bind(sqlite3_stmt *stmt, const SavedRow *saved, Catalog *catalog, Db *db)
+{
+    const Job *job = &saved->row.job;
+    uint32_t lane = catalog_lane(catalog, db, job);
+    sqlite3_bind_int64(stmt, COL_ID + 1, (int64_t)job->id);
+    sqlite3_bind_int64(stmt, COL_STATE + 1, job->state);
+    sqlite3_bind_int64(stmt, COL_LANE + 1, lane);
+    sqlite3_bind_int64(stmt, COL_RANK + 1, ~job->priority);
+    sqlite3_bind_int64(stmt, COL_DT + 1, job->dt_ms);
+    bind(stmt, COL_LOCK, catalog_name(catalog, db, job->lock));
+    bind(stmt, COL_FLAGS, job->flags);
+    bind(stmt, COL_RUN_AT, job->run_at_ms);
+    db_bind_text(stmt, COL_REASON + 1, job->reason);
+    db_bind_text(stmt, COL_ERROR + 1, job->error);
+    db_bind_text(stmt, COL_MESSAGE + 1, job->message);
+    if (has_run(&saved->row)) {
+        uint32_t node = catalog_name(catalog, db, job->node);
+        if (node && saved->row.slot)
+            catalog_slot(catalog, db, node, saved->row.slot);
+        sqlite3_bind_int64(stmt, COL_ATTEMPT + 1, job->attempt);
+        bind_run(stmt, &saved->row, node);
+    }
+    return lane;
+}
+
+void saved_bind_rest(sqlite3_stmt *stmt, const SavedRow *saved, Catalog *catalog, Db *db,
+                     Buf *scratch)
+{
+    const Job *job = &saved->row.job;
+    bind(stmt, COL_TYPE, catalog_name(catalog, db, job->type));
+    bind(stmt, COL_CREATED, job->created_ms);
+    bind(stmt, COL_PARENT, (int64_t)job->parent);
+    bind(stmt, COL_SERVICE, job->service_ms);
+    db_bind_text(stmt, COL_NAME + 1, job->name);
+    bind(stmt, COL_APART, saved->apart);
+    Slice spec = saved->opened ? pack_cold(job, scratch) : saved->spec;
+    db_bind_blob(stmt, COL_SPEC + 1, spec);
+    db_bind_blob(stmt, COL_PAYLOAD + 1, job->payload);
+}

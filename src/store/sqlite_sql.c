@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite_sql.c - see sqlite_sql.h.
+ *
+ * Where an index is meant it is named (INDEXED BY): a statement that cannot use it fails
+ * in the first test instead of becoming slow. The condition of a partial index is
+ * repeated word for word, because SQLite recognises it so. */
+#include "store/sqlite_sql.h"
+
+#define HOT                                                                              \
+    "id, state, lane, rank, dt, lock, type, flags, created, run_at, parent, service, "   \
+    "name, attempt, retry, run_state, run_retry, slot, node, started, finished, beat, "  \
+    "code, exitcode, exit_status, signal, progress, result_bytes, reason, error, "       \
+    "message, apart, spec"
+#define ALL HOT ", payload"
+
+#define VALUES                                                                           \
+    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "    \
+    "?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, "   \
+    "?33, ?34)"
+
+#define READY   " FROM job_live INDEXED BY live_ready WHERE state = 2 AND lane = ?1"
+#define RUNNING " FROM job_live INDEXED BY live_running WHERE state IN (4, 5)"
+
+const char sql_job_columns[] = ALL;
+
+static const char *const texts[SQL_STATEMENTS] = {
+    [SQL_BEGIN_WRITE] = "BEGIN IMMEDIATE",
+    [SQL_BEGIN_READ] = "BEGIN",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_META_GET] = "SELECT value FROM meta WHERE key = ?1",
+    [SQL_META_PUT] = "INSERT INTO meta(key, value) VALUES(?1, ?2)",
+
+    [SQL_NAMES] = "SELECT id, text FROM name WHERE id > ?1 ORDER BY id",
+    [SQL_NAME_ADD] = "INSERT INTO name(id, text) VALUES(?1, ?2)",
+    [SQL_LANES] = "SELECT id, tenant, queue, pull FROM lane WHERE id > ?1 ORDER BY id",
+    [SQL_LANE_ADD] = "INSERT INTO lane(id, tenant, queue, pull) VALUES(?1, ?2, ?3, ?4)",
+    [SQL_SLOTS] = "SELECT id, node, slot FROM slot ORDER BY id",
+    [SQL_SLOT_ADD] = "INSERT INTO slot(id, node, slot) VALUES(?1, ?2, ?3)",
+    [SQL_COUNT_ADD] = "INSERT INTO lane_count(lane, state, count) VALUES(?1, ?2, ?3)"
+                      " ON CONFLICT DO UPDATE SET count = count + excluded.count",
+    [SQL_COUNTS] = "SELECT coalesce(t.text, ''), coalesce(q.text, ''), l.pull, c.state,"
+                   " c.count FROM lane_count c JOIN lane l ON l.id = c.lane"
+                   " LEFT JOIN name t ON t.id = l.tenant"
+                   " LEFT JOIN name q ON q.id = l.queue WHERE c.count <> 0"
+                   " ORDER BY 1, 2, 3, 4",
+    [SQL_POINTS] = "SELECT node, position, number, last_id, results FROM point",
+    [SQL_POINT_PUT] = "INSERT OR REPLACE INTO point(node, position, number, last_id,"
+                      " results) VALUES(?1, ?2, ?3, ?4, ?5)",
+    [SQL_POINT_GET] = "SELECT position, number, last_id FROM point WHERE node = ?1",
+
+    [SQL_LIVE_GET] = "SELECT " ALL " FROM job_live WHERE id = ?1",
+    [SQL_DONE_GET] = "SELECT " ALL " FROM job_done WHERE id = ?1",
+    [SQL_DEAD_GET] = "SELECT " ALL " FROM job_dead WHERE id = ?1",
+    [SQL_LIVE_ADD] = "INSERT INTO job_live" VALUES,
+    [SQL_DONE_ADD] = "INSERT INTO job_done" VALUES,
+    [SQL_DEAD_ADD] = "INSERT INTO job_dead" VALUES,
+    [SQL_LIVE_REMOVE] = "DELETE FROM job_live WHERE id = ?1",
+    [SQL_DONE_REMOVE] = "DELETE FROM job_done WHERE id = ?1",
+    [SQL_DEAD_REMOVE] = "DELETE FROM job_dead WHERE id = ?1",
+    [SQL_LIVE_CHANGE] =
+        "UPDATE job_live SET state = ?2, lane = ?3, rank = ?4, dt = ?5, lock = ?6,"
+        " flags = ?8, run_at = ?10, attempt = ?14, retry = ?15, run_state = ?16,"
+        " run_retry = ?17, slot = ?18, node = ?19, started = ?20, finished = ?21,"
+        " beat = ?22, code = ?23, exitcode = ?24, exit_status = ?25, signal = ?26,"
+        " progress = ?27, result_bytes = ?28, reason = ?29, error = ?30, message = ?31"
+        " WHERE id = ?1",
+    [SQL_BEAT] = "UPDATE job_live INDEXED BY live_running SET dt = ?2, beat = ?3"
+                 " WHERE state IN (4, 5) AND lock = ?1",
+
+    [SQL_LANES_READY] = "SELECT lane FROM lane_count WHERE state = 2 AND count > 0"
+                        " ORDER BY lane",
+    [SQL_LANE_HEAD] = "SELECT " HOT READY " ORDER BY rank, dt, id LIMIT 1",
+    [SQL_WINDOW] = "SELECT " ALL READY " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_WINDOW_BEHIND] = "SELECT " ALL READY " AND (rank, dt, id) > (?3, ?4, ?5)"
+                          " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_WINDOW_KEYS] = "SELECT id, rank, dt" READY " AND (rank, dt, id) > (?3, ?4, ?5)"
+                        " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_DUE] = "SELECT " HOT " FROM job_live INDEXED BY live_due"
+                " WHERE state IN (0, 7) ORDER BY dt, id LIMIT ?1",
+    [SQL_RUNNING] = "SELECT " HOT RUNNING " AND lock = ?1 ORDER BY id",
+    [SQL_RUNNING_ALL] = "SELECT " HOT RUNNING " ORDER BY id",
+    [SQL_DONE_OLD] = "SELECT " HOT " FROM job_done INDEXED BY done_end"
+                     " WHERE dt < ?1 AND (1 << state & ?2) ORDER BY dt, id LIMIT ?3",
+    [SQL_DEAD_OLD] = "SELECT " HOT " FROM job_dead INDEXED BY dead_end"
+                     " WHERE dt < ?1 AND (1 << state & ?2) ORDER BY dt, id LIMIT ?3",
+
+    [SQL_ATTEMPTS] = "SELECT attempt, node, retry, state, run_at, service, started,"
+                     " finished, beat, code, exitcode, exit_status, signal, error"
+                     " FROM attempt WHERE job = ?1 ORDER BY attempt",
+    [SQL_ATTEMPT_ADD] = "INSERT OR REPLACE INTO attempt VALUES(?1, ?2, ?3, ?4, ?5, ?6,"
+                        " ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    [SQL_ATTEMPTS_REMOVE] = "DELETE FROM attempt WHERE job = ?1",
+    [SQL_PAYLOAD_GET] = "SELECT data FROM payload WHERE job = ?1",
+    [SQL_PAYLOAD_PUT] = "INSERT OR REPLACE INTO payload(job, data) VALUES(?1, ?2)",
+    [SQL_PAYLOAD_REMOVE] = "DELETE FROM payload WHERE job = ?1",
+    [SQL_RESULT_GET] = "SELECT data FROM result WHERE job = ?1",
+    [SQL_RESULT_PUT] = "INSERT OR REPLACE INTO result(job, data) VALUES(?1, ?2)",
+    [SQL_RESULT_REMOVE] = "DELETE FROM result WHERE job = ?1",
+
+    [SQL_DEFINITIONS] = "SELECT tenant, key, value FROM definition WHERE kind = ?1"
+                        " ORDER BY tenant, key",
+    [SQL_DEFINITION_PUT] = "INSERT OR REPLACE INTO definition(kind, tenant, key, value)"
+                           " VALUES(?1, ?2, ?3, ?4)",
+    [SQL_DEFINITION_REMOVE] = "DELETE FROM definition"
+                              " WHERE kind = ?1 AND tenant = ?2 AND key = ?3",
+    [SQL_NODES] = "SELECT '', sysid, facts FROM node ORDER BY sysid",
+    [SQL_NODE_PUT] = "INSERT OR REPLACE INTO node(sysid, beat, facts) VALUES(?1, ?2, ?3)",
+    [SQL_KEY_GET] =
+        "SELECT expiry, value FROM idempotency WHERE tenant = ?1 AND key = ?2",
+    [SQL_KEY_PUT] = "INSERT OR REPLACE INTO idempotency(tenant, key, expiry, value)"
+                    " VALUES(?1, ?2, ?3, ?4)",
+    [SQL_KEY_EXPIRE] = "DELETE FROM idempotency WHERE (tenant, key) IN"
+                       " (SELECT tenant, key FROM idempotency"
+                       " INDEXED BY idempotency_expiry WHERE expiry <= ?1"
+                       " ORDER BY expiry, tenant, key LIMIT ?2)",
+};
+
+const char *sql_text(Sql sql)
+{
+    return texts[sql];
+}
