@@ -2,6 +2,7 @@
 /* cli.c - see cli.h. */
 #include "cli/cli.h"
 
+#include "cli/command.h"
 #include "cli/safe.h"
 
 #include "base/json_out.h"
@@ -72,7 +73,12 @@ int cli_fail(const Cli *cli, Fault fault, const char *format, ...)
 
 int cli_misused(const Cli *cli, const Error *why)
 {
-    return cli_fail(cli, (Fault){ CLI_USAGE, "usage", NULL }, "%s", why->text);
+    Buf hint = { 0 };
+    buf_printf(&hint, "see: pawl %s --help", cli->command->name);
+    int code =
+        cli_fail(cli, (Fault){ CLI_USAGE, "usage", buf_cstr(&hint) }, "%s", why->text);
+    buf_done(&hint);
+    return code;
 }
 
 static void add_hint(Buf *hint, const char *before, Slice text)

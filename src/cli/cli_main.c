@@ -51,14 +51,8 @@ static Err parse(Cli *cli, int lead_count, char **lead, Error *why)
 static int dispatch(Cli *cli, int lead_count, char **lead)
 {
     Error why;
-    if (parse(cli, lead_count, lead, &why)) {
-        Buf hint = { 0 };
-        buf_printf(&hint, "see: pawl %s --help", cli->command->name);
-        Fault fault = { CLI_USAGE, "usage", buf_cstr(&hint) };
-        int code = cli_fail(cli, fault, "%s", why.text);
-        buf_done(&hint);
-        return code;
-    }
+    if (parse(cli, lead_count, lead, &why))
+        return cli_misused(cli, &why);
     cli->json = args_flag(&cli->args, "json");
     if (args_flag(&cli->args, "help")) {
         Buf text = { 0 };

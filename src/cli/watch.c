@@ -67,6 +67,7 @@ static bool try_again(Watch *watch, Err err)
     }
     if (now - watch->lost_since > LOST_MAX_MS)
         return false;
+    watch->tries++;
     interrupt_sleep(LOST_PAUSE_MS);
     return true;
 }
@@ -111,17 +112,40 @@ WatchEnd watch_read(Watch *watch, const char *id, Doc **out_job)
     return end;
 }
 
-/* Reads the job again and again until it is final or an attempt after `attempt` (or, for
- * 0, a first one) has begun. */
-static WatchEnd until_news(Watch *watch, const char *id, int64_t attempt, Doc **out_job)
+/* What a watcher waits for. */
+typedef enum News {
+    NEWS_BEGUN, /* an attempt after `attempt` has begun, or the job is final */
+    NEWS_OVER,  /* `attempt` is over */
+    NEWS_FINAL,
+} News;
+
+static bool is_news(const Doc *job, News news, int64_t attempt)
+{
+    Slice state = doc_text(job, "state");
+    bool later = doc_int(job, "attempt", 0) > attempt;
+    if (state_is_final(state))
+        return true;
+    switch (news) {
+    case NEWS_BEGUN:
+        return later;
+    case NEWS_OVER:
+        return later || (!slice_is(state, "running") && !slice_is(state, "paused"));
+    case NEWS_FINAL:
+        return false;
+    }
+    return false;
+}
+
+/* Reads the job again and again until there is news. */
+static WatchEnd until_news(Watch *watch, const char *id, News news, int64_t attempt,
+                           Doc **out_job)
 {
     for (int64_t asked = 0;; asked++) {
         Doc *job = NULL;
         WatchEnd end = watch_read(watch, id, &job);
         if (end != WATCH_ENDED)
             return end;
-        bool final = state_is_final(doc_text(job, "state"));
-        if (final || doc_int(job, "attempt", 0) > attempt) {
+        if (is_news(job, news, attempt)) {
             *out_job = job;
             return WATCH_ENDED;
         }
@@ -129,6 +153,7 @@ static WatchEnd until_news(Watch *watch, const char *id, int64_t attempt, Doc **
         if (past_deadline(watch))
             return WATCH_TIMEOUT;
         interrupt_sleep(watch_pause_ms(asked));
+        watch->tries++;
         if (interrupt_seen())
             return WATCH_DETACHED;
     }
@@ -136,7 +161,7 @@ static WatchEnd until_news(Watch *watch, const char *id, int64_t attempt, Doc **
 
 WatchEnd watch_quietly(Watch *watch, const char *id, Doc **out_job)
 {
-    return until_news(watch, id, INT64_MAX - 1, out_job);
+    return until_news(watch, id, NEWS_FINAL, 0, out_job);
 }
 
 /* Where one stream goes; `skip` bytes were printed before the connection was lost. */
@@ -258,12 +283,16 @@ static WatchEnd copy_end(Watch *watch, const Copy *copy)
     return failed(watch, cli_fail_response(watch->cli, &response));
 }
 
-WatchEnd watch_copy(Watch *watch, const char *id, int64_t attempt, bool follow)
+/* Copies one attempt from where `seen` says it was left, and keeps count in it. */
+static WatchEnd copy_on(Watch *watch, const char *id, int64_t attempt, bool follow,
+                        uint64_t seen[2])
 {
     Copy copy;
     Error why;
     Err err;
     copy_init(&copy, watch, id, attempt, follow);
+    for (size_t i = 0; i < copy.count; i++)
+        copy.sinks[i].skip = copy.sinks[i].seen = seen[i];
     fflush(stdout);
     while ((err = client_follow(&watch->cli->client, copy.tails, copy.count, &why)) ||
            (refused(&copy) && refused(&copy)->status == 503)) {
@@ -274,26 +303,47 @@ WatchEnd watch_copy(Watch *watch, const char *id, int64_t attempt, bool follow)
     WatchEnd end = err ? gave_up(watch, err, &why) : copy_end(watch, &copy);
     if (end == WATCH_ENDED)
         watch->lost_since = 0;
+    for (size_t i = 0; i < copy.count; i++)
+        seen[i] = copy.sinks[i].seen;
     copy_done(&copy);
     return end;
 }
 
+WatchEnd watch_copy(Watch *watch, const char *id, int64_t attempt, bool follow)
+{
+    uint64_t seen[2] = { 0 };
+    return copy_on(watch, id, attempt, follow, seen);
+}
+
+/* Copies an attempt to its very end. A stream also ends when the daemon leaves or the
+ * job closes its output: then the rest is fetched once the attempt is over. */
+static WatchEnd copy_attempt(Watch *watch, const char *id, int64_t attempt)
+{
+    uint64_t seen[2] = { 0 };
+    Doc *job = NULL;
+    int64_t tries = watch->tries;
+    WatchEnd end = copy_on(watch, id, attempt, true, seen);
+    if (end == WATCH_ENDED)
+        end = until_news(watch, id, NEWS_OVER, attempt, &job);
+    if (end != WATCH_ENDED)
+        return end;
+    doc_free(job);
+    return watch->tries == tries ? WATCH_ENDED : copy_on(watch, id, attempt, false, seen);
+}
+
 WatchEnd watch_output(Watch *watch, const char *id, int64_t attempt, Doc **out_job)
 {
-    int64_t printed = attempt - 1;
-    for (;;) {
+    for (int64_t copied = attempt - 1;;) {
         Doc *job = NULL;
-        WatchEnd end = until_news(watch, id, printed, &job);
+        WatchEnd end = until_news(watch, id, NEWS_BEGUN, copied, &job);
         if (end != WATCH_ENDED)
             return end;
-        bool final = state_is_final(doc_text(job, "state"));
-        int64_t last = doc_int(job, "attempt", 0);
-        if (final && last <= printed) {
+        if (doc_int(job, "attempt", 0) <= copied) {
             *out_job = job;
             return WATCH_ENDED;
         }
         doc_free(job);
-        end = watch_copy(watch, id, ++printed, true);
+        end = copy_attempt(watch, id, ++copied);
         if (end != WATCH_ENDED)
             return end;
     }

@@ -19,6 +19,7 @@ typedef struct Watch {
     Cli *cli;
     int exit;              /* with WATCH_FAILED */
     int64_t lost_since;    /* boot ms since when nobody answers; 0: somebody does */
+    int64_t tries;         /* calls that had to be tried again so far */
     int64_t deadline_boot; /* 0: none */
     bool wants_stdout;     /* which streams to copy; both go to their own descriptors, */
     bool wants_stderr;     /* a single one to stdout */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place_test.c - which directory, which server, and addresses as text. */
+#include "cli/place.h"
+
+#include "cli/client.h"
+#include "cli/start.h"
+#include "cli/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void expect_data(PlaceEnv env, const char *wanted)
+{
+    Buf path = { 0 };
+    Error why;
+    assert_int_equal(place_data(&env, &path, &why), ERR_OK);
+    assert_string_equal(buf_cstr(&path), wanted);
+    buf_done(&path);
+}
+
+static void the_first_named_directory_wins(void **state)
+{
+    (void)state;
+    PlaceEnv env = { "opt", "/env", "/state", "/home/u", "/work" };
+    expect_data(env, "/work/opt");
+    env.data_option = "/opt/";
+    expect_data(env, "/opt");
+    env.data_option = NULL;
+    expect_data(env, "/env");
+    env.pawl_data = "";
+    expect_data(env, "/state/pawl");
+    env.state_home = "relative";
+    expect_data(env, "/home/u/.local/state/pawl");
+    env.home = NULL;
+    Buf path = { 0 };
+    Error why;
+    assert_int_equal(place_data(&env, &path, &why), ERR_NOT_FOUND);
+    assert_int_equal(path.bytes, 0);
+}
+
+static void expect_server(const char *server, const char *url, const char *socket)
+{
+    Client client;
+    Error why;
+    assert_int_equal(client_init(&client, server, &why), ERR_OK);
+    assert_string_equal(client.url, url);
+    if (socket)
+        assert_string_equal(client.socket, socket);
+    else
+        assert_null(client.socket);
+    client_done(&client);
+}
+
+static void servers_are_urls_or_sockets(void **state)
+{
+    (void)state;
+    expect_server("http://127.0.0.1:7420", "http://127.0.0.1:7420", NULL);
+    expect_server("http://127.0.0.1:7420///", "http://127.0.0.1:7420", NULL);
+    expect_server("localhost:7420", "http://localhost:7420", NULL);
+    expect_server("https://host/base", "https://host/base", NULL);
+    expect_server("unix:/run/pawl.sock", "http://localhost", "/run/pawl.sock");
+    expect_server("unix:///run/pawl.sock", "http://localhost", "/run/pawl.sock");
+    expect_server("unix:pawl.sock", "http://localhost", "pawl.sock");
+    static const char *const wrong[] = { "", "/", "unix:", "ftp://host", "file:///etc" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        Client client;
+        Error why;
+        assert_int_equal(client_init(&client, wrong[i], &why), ERR_INVALID);
+        client_done(&client);
+    }
+}
+
+static void parts_of_a_path_are_escaped(void **state)
+{
+    (void)state;
+    Buf path = { 0 };
+    buf_add_text(&path, "/jobs");
+    url_query(&path, "q", SLICE_LITERAL("state:failed a&b=\xc3\xa9/%"));
+    url_query(&path, "limit", SLICE_LITERAL("2"));
+    assert_string_equal(buf_cstr(&path),
+                        "/jobs?q=state%3Afailed%20a%26b%3D%C3%A9%2F%25&limit=2");
+    buf_done(&path);
+}
+
+static void nobody_there_is_told_as_such(void **state)
+{
+    (void)state;
+    Client client;
+    Error why;
+    Response response = { 0 };
+    assert_int_equal(client_init(&client, "unix:/nonexistent/pawl.sock", &why), ERR_OK);
+    assert_int_equal(client_call(&client, &(Request){ .method = "GET", .path = "/livez" },
+                                 &response, &why),
+                     ERR_UNAVAILABLE);
+    response_done(&response);
+    client_done(&client);
+}
+
+static void a_socket_without_a_listener_is_no_daemon(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/pawl-place-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/pawl.sock", directory);
+    assert_false(place_listens(address.sun_path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_false(place_listens(address.sun_path));
+    assert_int_equal(listen(fd, 1), 0);
+    assert_true(place_listens(address.sun_path));
+    close(fd);
+    assert_false(place_listens(address.sun_path));
+    unlink(address.sun_path);
+    rmdir(directory);
+}
+
+static void directories_are_made_for_their_owner_only(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/pawl-place-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    char deep[64];
+    snprintf(deep, sizeof deep, "%s/a/b", directory);
+    Error why;
+    assert_int_equal(start_make_dir(deep, &why), ERR_OK);
+    assert_int_equal(start_make_dir(deep, &why), ERR_OK);
+    struct stat facts;
+    assert_int_equal(stat(deep, &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0700);
+    rmdir(deep);
+    deep[strlen(deep) - 2] = '\0';
+    rmdir(deep);
+    rmdir(directory);
+    assert_int_not_equal(start_make_dir("/dev/null/x", &why), ERR_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_named_directory_wins),
+        cmocka_unit_test(servers_are_urls_or_sockets),
+        cmocka_unit_test(parts_of_a_path_are_escaped),
+        cmocka_unit_test(nobody_there_is_told_as_such),
+        cmocka_unit_test(a_socket_without_a_listener_is_no_daemon),
+        cmocka_unit_test(directories_are_made_for_their_owner_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
