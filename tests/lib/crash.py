@@ -67,3 +67,7 @@ class Crashes:
     def verdict(self):
         self.load.stop()
         return verdict(self.node, self.load, self.history, self.witness, self.luck)
+
+    def close(self):
+        self.load.ended.set()
+        self.node.cleanup()

@@ -32,6 +32,6 @@ class PowerCuts(Crashes):
         self.disk.umount()
 
     def close(self):
-        self.node.cleanup()
+        super().close()
         assert not processes_with(f"={self.node.data}/")
         self.disk.umount()
