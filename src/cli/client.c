@@ -117,9 +117,12 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
         assert(set_code == CURLE_OK);                                                    \
     } while (0)
 
-static void add_tenant(const Client *client, Buf *url)
+/* Only jobs and their numbers belong to a tenant; other routes refuse the word. */
+static void add_tenant(const Client *client, const char *path, Buf *url)
 {
-    if (!client->tenant)
+    Slice text = slice_text(path);
+    if (!client->tenant || !(slice_starts(text, SLICE_LITERAL("/api/v1/jobs")) ||
+                             slice_starts(text, SLICE_LITERAL("/api/v1/stats"))))
         return;
     buf_add_char(url, memchr(url->data, '?', url->bytes) ? '&' : '?');
     buf_add_text(url, "tenant=");
@@ -140,7 +143,7 @@ static void prepare(const Client *client, CURL *easy, const char *path,
     Buf url = { 0 };
     buf_add_text(&url, client->url);
     buf_add_text(&url, path);
-    add_tenant(client, &url);
+    add_tenant(client, path, &url);
     curl_easy_reset(easy);
     SET(easy, CURLOPT_URL, buf_cstr(&url)); /* libcurl copies it */
     buf_done(&url);

@@ -2,7 +2,9 @@
 /* describe_test.c - from options to a job object, and answers back into words. */
 #include "cli/describe.h"
 
+#include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/reply.h"
 #include "cli/testing.h"
 #include "cli/watch.h"
 

@@ -4,6 +4,7 @@
 
 #include "cli/progress.h"
 #include "cli/safe.h"
+#include "cli/term.h"
 #include "cli/testing.h"
 
 #include <stdlib.h>
