@@ -1,9 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_status.c - pawl status: one screen. */
+/* cmd_status.c - pawl status: how things are, on one screen. */
 #include "cli/command.h"
+
+#include "cli/safe.h"
+#include "cli/table.h"
+#include "cli/when.h"
+
+#include "base/json_out.h"
+#include "base/times.h"
+
+#include <stdio.h>
+
+#define QUEUES_SHOWN 8 /* more do not fit on one screen */
+
+typedef struct Status {
+    Cli *cli;
+    bool ready;
+    Buf readiness; /* what /readyz says */
+    Doc *stats;
+    Doc *nodes;
+} Status;
+
+static int ask(Status *status)
+{
+    Cli *cli = status->cli;
+    Response response = { 0 };
+    Error why;
+    Request request = { .method = "GET", .path = "/readyz" };
+    Err err = client_call(&cli->client, &request, &response, &why);
+    if (err) {
+        response_done(&response);
+        return cli_fail_call(cli, err, &why);
+    }
+    status->ready = response.status == 200;
+    buf_add_slice(&status->readiness, buf_slice(&response.body));
+    response_done(&response);
+    int code = cli_get(cli, "/api/v1/stats", &status->stats);
+    return code ? code : cli_get(cli, "/api/v1/nodes", &status->nodes);
+}
+
+static void print_json(const Status *status)
+{
+    Buf out = { 0 };
+    Buf part = { 0 };
+    JsonOut json = { .out = &out };
+    json_object(&json, NULL);
+    json_cstr(&json, "server", buf_cstr(&status->cli->server));
+    json_bool(&json, "ready", status->ready);
+    doc_write(status->stats, &part);
+    json_raw(&json, "stats", buf_slice(&part));
+    buf_clear(&part);
+    doc_write(doc_get(status->nodes, "items"), &part);
+    json_raw(&json, "nodes", buf_slice(&part));
+    json_object_end(&json);
+    cli_print_json(buf_slice(&out));
+    buf_done(&part);
+    buf_done(&out);
+}
+
+static void add_head(const Status *status, Buf *out)
+{
+    const Term *term = &status->cli->out;
+    const Doc *node = doc_at(doc_get(status->nodes, "items"), 0);
+    char text[DURATION_TEXT_BYTES];
+    Colour colour = status->ready ? COLOUR_GREEN : COLOUR_RED;
+    buf_printf(out, "%spawl " SLICE_FMT "%s", term_on(term, COLOUR_BOLD),
+               SLICE_ARG(doc_text(node, "version")), term_off(term, COLOUR_BOLD));
+    buf_printf(out, "  %s%s%s", term_on(term, colour),
+               status->ready ? "healthy" : "not ready", term_off(term, colour));
+    int64_t started = doc_time(node, "started_at");
+    if (started) {
+        int64_t up_ms = clock_now().wall_ms - started;
+        up_ms = up_ms > MS_PER_S ? up_ms / MS_PER_S * MS_PER_S : up_ms;
+        buf_printf(out, "  up %s", duration_human(up_ms > 0 ? up_ms : 0, text));
+    }
+    buf_add_text(out, "  at ");
+    safe_add(out, buf_slice(&status->cli->server));
+    buf_add_char(out, '\n');
+}
+
+static void add_counts(const Status *status, Buf *out)
+{
+    static const char *const states[] = {
+        "ready",  "running", "deferred", "retrying", "blocked",  "held",
+        "paused", "halted",  "done",     "failed",   "rejected", "cancelled",
+    };
+    const Doc *jobs = doc_get(status->stats, "jobs");
+    const Doc *node = doc_at(doc_get(status->nodes, "items"), 0);
+    const Term *term = &status->cli->out;
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        int64_t count = doc_int(jobs, states[i], 0);
+        bool always = i < 2;
+        if (!count && !always)
+            continue;
+        Colour colour = count ? term_state_colour(states[i]) : COLOUR_PLAIN;
+        buf_printf(out, "  %s%s %lld%s", term_on(term, colour), states[i],
+                   (long long)count, term_off(term, colour));
+        if (i == 1 && doc_int(node, "slots", 0))
+            buf_printf(out, "/%lld", (long long)doc_int(node, "slots", 0));
+    }
+    buf_add_char(out, '\n');
+}
+
+static void add_trouble(const Status *status, Buf *out)
+{
+    const Doc *jobs = doc_get(status->stats, "jobs");
+    const Term *term = &status->cli->out;
+    const char *on = term_on(term, COLOUR_YELLOW);
+    const char *off = term_off(term, COLOUR_YELLOW);
+    int64_t bad = doc_int(jobs, "failed", 0) + doc_int(jobs, "rejected", 0);
+    if (!status->ready) {
+        buf_printf(out, "  %s!%s not ready: ", on, off);
+        safe_add(out, buf_slice(&status->readiness));
+        buf_add_char(out, '\n');
+    }
+    if (bad)
+        buf_printf(out,
+                   "  %s!%s %lld failed or rejected    pawl ls state:failed,rejected\n",
+                   on, off, (long long)bad);
+    if (doc_int(jobs, "blocked", 0))
+        buf_printf(out, "  %s!%s %lld blocked    pawl ls state:blocked\n", on, off,
+                   (long long)doc_int(jobs, "blocked", 0));
+}
+
+static void add_queues(const Status *status, Buf *out)
+{
+    static const Column columns[] = {
+        { .title = "QUEUE", .wide = true },
+        { .title = "READY", .right = true },
+        { .title = "RUNNING", .right = true },
+        { .title = "OLDEST", .right = true },
+    };
+    const Doc *queues = doc_get(status->stats, "queues");
+    Table table;
+    char text[WHEN_TEXT_BYTES];
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    const Doc *queue = doc_first(queues);
+    for (; queue && table_rows(&table) < QUEUES_SHOWN; queue = doc_next(queue)) {
+        Slice name = doc_key(queue).bytes ? doc_key(queue) : doc_text(queue, "name");
+        double age_s = doc_number(queue, "oldest_ready_seconds", -1);
+        table_add(&table, COLOUR_PLAIN, name);
+        table_addf(&table, COLOUR_PLAIN, "%lld", (long long)doc_int(queue, "ready", 0));
+        table_addf(&table, COLOUR_PLAIN, "%lld", (long long)doc_int(queue, "running", 0));
+        table_addf(&table, COLOUR_PLAIN, "%s",
+                   age_s < 0 ? "-" : when_age((int64_t)(age_s * 1000), text));
+    }
+    if (table_rows(&table)) {
+        buf_add_char(out, '\n');
+        table_print(&table, &status->cli->out, out);
+    }
+    table_done(&table);
+}
 
 int cmd_status(Cli *cli)
 {
-    (void)cli;
-    return CLI_DONE;
+    Status status = { .cli = cli };
+    int code = ask(&status);
+    if (!code && cli->json) {
+        print_json(&status);
+    } else if (!code) {
+        Buf out = { 0 };
+        add_head(&status, &out);
+        add_counts(&status, &out);
+        add_trouble(&status, &out);
+        add_queues(&status, &out);
+        cli_print(&out);
+        buf_done(&out);
+    }
+    if (status.stats)
+        doc_free(status.stats);
+    if (status.nodes)
+        doc_free(status.nodes);
+    buf_done(&status.readiness);
+    return code;
 }
