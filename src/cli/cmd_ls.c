@@ -68,15 +68,13 @@ static void add_run_time(Table *table, const Doc *job, int64_t now_ms)
 {
     int64_t started = doc_time(job, "started_at");
     int64_t finished = doc_time(job, "finished_at");
-    char text[DURATION_TEXT_BYTES];
+    char text[WHEN_TEXT_BYTES];
     if (!started || (finished && finished < started)) {
         table_add(table, COLOUR_PLAIN, SLICE_LITERAL("-"));
         return;
     }
-    int64_t ms = (finished ? finished : now_ms) - started;
-    if (ms >= 10 * MS_PER_S)
-        ms = ms / MS_PER_S * MS_PER_S;
-    table_addf(table, COLOUR_PLAIN, "%s", duration_human(ms > 0 ? ms : 0, text));
+    int64_t ended = finished ? finished : now_ms;
+    table_addf(table, COLOUR_PLAIN, "%s", when_span(ended - started, text));
 }
 
 static void add_row(Listing *listing, const Doc *job)

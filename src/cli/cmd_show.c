@@ -6,8 +6,6 @@
 #include "cli/table.h"
 #include "cli/when.h"
 
-#include "base/times.h"
-
 #include <stdio.h>
 
 #define PAYLOAD_BYTES_MAX 2000 /* all of it: --json */
@@ -101,8 +99,8 @@ static void line_end(Buf *out, const Cli *cli, const Doc *job)
     int64_t status = doc_int(job, "exit_status", -1);
     int64_t signal = doc_int(job, "signal", 0);
     if (exitcode)
-        buf_printf(&text, "%lld " SLICE_FMT, (long long)exitcode,
-                   SLICE_ARG(doc_text(job, "code")));
+        buf_printf(&text, SLICE_FMT " %lld", SLICE_ARG(doc_text(job, "code")),
+                   (long long)exitcode);
     if (status >= 0)
         buf_printf(&text, ", exit status %lld", (long long)status);
     if (signal > 0)
@@ -178,7 +176,7 @@ static void add_attempts(Buf *out, const Cli *cli, const Doc *items)
         table_addf(&table, COLOUR_PLAIN, "%s",
                    when_local(doc_time(item, "started_at"), text));
         table_addf(&table, COLOUR_PLAIN, "%s",
-                   run_ms < 0 ? "-" : duration_human(run_ms, text));
+                   run_ms < 0 ? "-" : when_span(run_ms, text));
         table_add(&table, COLOUR_PLAIN, doc_text(item, "code"));
         if (signal > 0)
             table_addf(&table, COLOUR_PLAIN, "sig %lld", (long long)signal);

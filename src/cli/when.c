@@ -186,3 +186,17 @@ char *when_age(int64_t ms, char out[WHEN_TEXT_BYTES])
         snprintf(out, WHEN_TEXT_BYTES, "%lldd", passed / MS_PER_DAY);
     return out;
 }
+
+char *when_span(int64_t ms, char out[WHEN_TEXT_BYTES])
+{
+    long long took = ms < 0 ? 0 : ms;
+    if (took < MS_PER_S)
+        snprintf(out, WHEN_TEXT_BYTES, "%lld.%02llds", took / MS_PER_S,
+                 took % MS_PER_S / 10);
+    else if (took < 10 * MS_PER_S)
+        snprintf(out, WHEN_TEXT_BYTES, "%lld.%llds", took / MS_PER_S,
+                 took % MS_PER_S / 100);
+    else
+        duration_human(took / MS_PER_S * MS_PER_S, out);
+    return out;
+}

@@ -25,4 +25,7 @@ char *when_local(int64_t wall_ms, char out[WHEN_TEXT_BYTES]);
 /* How long ago or ahead, one unit: "3s", "12m", "5h", "9d". */
 char *when_age(int64_t ms, char out[WHEN_TEXT_BYTES]);
 
+/* How long something took: "0.12s", "3.4s", "12s", "1h30m". */
+char *when_span(int64_t ms, char out[WHEN_TEXT_BYTES]);
+
 #endif

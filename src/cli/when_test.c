@@ -137,6 +137,17 @@ static void an_age_has_one_unit(void **state)
     assert_string_equal(when_age(48 * MS_PER_HOUR, text), "2d");
 }
 
+static void a_span_is_finer_when_short(void **state)
+{
+    (void)state;
+    char text[WHEN_TEXT_BYTES];
+    assert_string_equal(when_span(-1, text), "0.00s");
+    assert_string_equal(when_span(127, text), "0.12s");
+    assert_string_equal(when_span(3456, text), "3.4s");
+    assert_string_equal(when_span(12999, text), "12s");
+    assert_string_equal(when_span(90 * MS_PER_MIN + 5, text), "1h30m");
+}
+
 int main(void)
 {
     setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
@@ -149,6 +160,7 @@ int main(void)
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(the_echo_says_both_times),
         cmocka_unit_test(an_age_has_one_unit),
+        cmocka_unit_test(a_span_is_finer_when_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
