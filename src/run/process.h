@@ -107,10 +107,10 @@ typedef struct RunNews {
     char token[RUN_TOKEN_BYTES];
     RunEnd end;
     Buf text;
-    Buf message;  /* RUN_ENDED: of the last P: line */
+    Buf message;  /* RUN_ENDED: text of the last P: line */
     Buf children; /* RUN_ENDED: lines type|payload of J:, each ended by a newline */
-    char *children_path; /* RUN_ENDED: the same, in a file, when they are many; it is
-                          * there until runner_forget */
+    char *children_path; /* RUN_ENDED: the same, in a file, when they are many, and
+                          * before those in `children`; there until runner_forget */
     uint64_t child_count;
 } RunNews;
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runner.h - inside of the runner (process.h): its thread's state.
+ *
+ * Everything here belongs to the runner's thread, but for the two mailboxes and `base`,
+ * which no one changes. process.c has the doors and the loop, attempt.c the life of an
+ * attempt, stream.c its output, news.c what the loop is told. */
+#ifndef RUN_RUNNER_H
+#define RUN_RUNNER_H
+
+#include "base/map.h"
+#include "launch/client.h"
+#include "run/folder.h"
+#include "run/prepare.h"
+#include "run/process.h"
+#include "run/said.h"
+#include "run/spool.h"
+
+typedef enum RunPhase {
+    PHASE_STARTING, /* the launcher has not answered */
+    PHASE_RUNNING,
+    PHASE_OVER, /* told; kept until it is forgotten */
+} RunPhase;
+
+typedef struct RunAttempt RunAttempt;
+
+typedef struct Stream {
+    RunAttempt *attempt;
+    int fd; /* read end of the pipe; -1: closed */
+    bool watched;
+    Spool spool;
+} Stream;
+
+struct RunAttempt {
+    RunAttempt *next; /* another attempt of the same job */
+    JobId id;
+    uint32_t attempt;
+    uint32_t flags; /* as in Prepared; the launcher keeps them for the next daemon */
+    RunPhase phase;
+    Stream streams[OUTPUT_STREAMS];
+    Said *said; /* NULL: its lines are all log */
+    int64_t progress_told_ms;
+    bool forget; /* as soon as it is over */
+    bool seen;   /* in the launcher's list */
+    bool paused; /* its output waits until the loop has read the news */
+    int32_t pid;
+    int64_t started_ms;
+    char token[RUN_TOKEN_BYTES];
+    char *dir; /* its folder */
+    Buf names; /* program and working directory, each ended by NUL, for messages */
+};
+
+struct Runner {
+    PrepareBase base;
+    Folders folders;
+    char *launcher;
+    int64_t output_bytes_max;
+    size_t result_bytes_max;
+    Mailbox orders;
+    Mailbox *news;
+    int wake_fd;
+    int epoll_fd;
+    int null_fd;
+    pthread_t thread;
+    LaunchClient *client; /* NULL: the launcher is gone */
+    bool listed;          /* orders are obeyed: we know what runs */
+    bool told_listed;     /* not the first list */
+    bool writes;          /* the launcher's socket is watched for room */
+    bool stop;
+    bool ticking;     /* some progress waits to be told, or some output is paused */
+    int64_t retry_ms; /* boot time of the next try to start a launcher */
+    Map attempts;     /* by job id: a list of RunAttempt */
+    Mail *waiting;    /* orders taken while not listed */
+    Buf scratch;
+};
+
+#define RUNNER_PROGRESS_MS 200 /* between two news of progress of an attempt */
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream.h - part of the runner: from the pipes into the spool and to lines that mean
+ * something. */
+#ifndef RUN_STREAM_H
+#define RUN_STREAM_H
+
+#include "run/runner.h"
+
+void stream_watch(Runner *runner, Stream *stream);
+void stream_close(Runner *runner, Stream *stream);
+void stream_ready(Runner *runner, Stream *stream, bool ended);
+void stream_catch_up(Runner *runner, RunAttempt *attempt); /* adopted: reads its file */
+void stream_finish(Runner *runner, RunAttempt *attempt);   /* all that is in the pipes */
+void streams_tick(Runner *runner);
+
+#endif
