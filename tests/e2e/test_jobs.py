@@ -258,6 +258,26 @@ def test_a_thousand_lines(api, queue):
     assert [job["id"] for job in jobs] == [job["id"] for job in reversed(by_id)]
 
 
+def test_the_founding_path(api, queue):
+    """S2.37, S2.59, S2.72: every line a job, answered with their ids."""
+    path = f"//acme/job/lines/add?queue={queue}&priority=9&max_retries=1&retry_delay=PT0.2S"
+    answer = api.request("POST", path, "one\ntwo é\n\nlast without newline".encode())
+    assert answer.status == 200, answer
+    told = answer.json()
+    assert told["ok"] is True and told["count"] == len(told["ids"])
+    jobs = sorted(api.all(queue=queue, tenant="acme"), key=lambda job: job["id"])
+    assert [job["id"] for job in jobs] == told["ids"]
+    payloads = [job["payload"] for job in jobs]
+    assert [text for text in payloads if text] == ["one", "two é", "last without newline"]
+    for job in jobs:
+        assert (job["type"], job["tenant"], job["priority"]) == ("lines", "acme", 9)
+        assert (job["max_retries"], job["retry_delay"]) == (1, "PT0.2S")
+        assert job["state"] == "blocked"
+    plain = api.request("POST", path, b"three\n", {"Accept": "text/plain"})
+    assert plain.body.decode().split() == [
+        job["id"] for job in api.all(queue=queue, tenant="acme", limit=1)][:1]
+
+
 # --- lists ---------------------------------------------------------------------------------------------
 
 @pytest.fixture

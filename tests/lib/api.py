@@ -70,7 +70,9 @@ class Api:
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             headers.setdefault("Content-Type", "application/json")
-        if not path.startswith(("/metrics", "/livez", "/readyz", "/openapi", BASE, "//")):
+        if path.startswith("//"): # as it is
+            path = path[1:]
+        elif not path.startswith(("/metrics", "/livez", "/readyz", "/openapi", BASE)):
             path = BASE + path
         try:
             if self.conn.sock is None:

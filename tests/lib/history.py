@@ -16,6 +16,7 @@ A violation is a sentence that begins with its kind:
   twice      a run that nothing called for: no crash, no retry
   attempts   attempts and what they charge do not add up
   ignored    an acknowledged cancel or kill did not hold
+  torn       of jobs that were added as one, some are there and some are not
 """
 import collections
 import json
@@ -28,6 +29,8 @@ FINAL = ("done", "failed", "rejected", "cancelled")
 OUTCOMES = {0: ("done", 200), 65: ("failed", 465), 3: ("rejected", 500)}
 AGAIN = 75
 LOST_EXITCODE = 502 # of an attempt that died with its launcher: not the job's doing
+
+WAITING_TYPE = "load.line" # jobs of bare lines: no handler, so they wait for ever
 
 SLACK = 0.05 # seconds: the jobs read a clock of 1/100 s
 
@@ -103,6 +106,7 @@ class Judge:
         self.jobs = {job["id"]: job for job in jobs}
         self.attempts = attempts
         self.adds = {}                              # marker -> phase, id
+        self.batches = collections.defaultdict(list) # markers that were added as one
         self.acts = collections.defaultdict(list)   # id -> [action, phase, began, ended]
         self.reads = collections.defaultdict(list)  # id -> [since, at, seen]
         self.crashes = []
@@ -120,6 +124,8 @@ class Judge:
         marker, phase = record["marker"], record["phase"]
         if phase == "invoke":
             self.adds.setdefault(marker, ["unknown", None])
+            if record.get("batch"):
+                self.batches[record["batch"]].append(marker)
             return
         self.adds[marker] = [phase, record.get("id")]
         if phase == "ok":
@@ -164,7 +170,10 @@ class Judge:
         """Every acknowledged one is there, no refused one is, unknown ones at most once."""
         present = collections.defaultdict(list)
         for id, job in self.jobs.items():
-            present[job["name"]].append(id)
+            present[marker_of(job)].append(id)
+        for batch, markers in self.batches.items():
+            if 0 < sum(marker in present for marker in markers) < len(markers):
+                self.fault("torn", f"only a part of {batch} is there")
         for marker, (phase, id) in self.adds.items():
             ids = present.pop(marker, [])
             self.count["adds_" + phase] += 1
@@ -182,6 +191,10 @@ class Judge:
     def one_job(self, id, job):
         runs = self.runs.get(id, [])
         self.count["state_" + job["state"]] += 1
+        if job["type"] == WAITING_TYPE:
+            if (job["state"], job["attempt"]) != ("blocked", 0) or runs:
+                self.fault("invented", f"{id} should wait and is {job['state']}")
+            return
         if job["state"] not in FINAL:
             self.fault("stuck", f"{id} is {job['state']} after the quiet phase")
             return
@@ -317,12 +330,17 @@ class Judge:
             "crashes " + (", ".join(f"{kind} {number}" for kind, number in
                                     collections.Counter(k for _, k in self.crashes)
                                     .items()) or "none"),
-            "ended " + ", ".join(f"{state} {count['state_' + state]}" for state in FINAL),
+            "ended " + ", ".join(f"{state} {count['state_' + state]}" for state in FINAL) +
+            f"; waiting for ever {count['state_blocked']}",
             ", ".join(f"{kind} {count[kind]}" for kind in
                       ("lost", "stuck", "invented", "changed", "untrue", "twice",
-                       "attempts", "ignored")),
+                       "attempts", "ignored", "torn")),
         ]
         return "\n".join(lines)
+
+
+def marker_of(job):
+    return job["payload"] if job["type"] == WAITING_TYPE else job["name"]
 
 
 def result_of(marker, attempt):

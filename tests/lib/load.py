@@ -2,8 +2,9 @@
 """load - clients that keep a daemon busy and write down what they did.
 
 Adders add single jobs, some with an Idempotency-Key, which they ask again with after an
-answer was lost; one adds in bulk with bad lines among the good; an actor cancels, kills,
-holds, releases and retries; a reader looks at jobs again and again. All of them live
+answer was lost; one adds in bulk with bad lines among the good, another posts bare lines
+by the founding path (S2.59); an actor cancels, kills, holds, releases and retries; a
+reader looks at jobs again and again. All of them live
 through crashes of the daemon. stop() ends them; settle() brings everything to its end.
 """
 import json
@@ -12,7 +13,7 @@ import threading
 import time
 
 from lib.api import FINAL, Broken, NotSent, wait_for
-from lib.history import now
+from lib.history import WAITING_TYPE, now
 from lib.witness import KINDS
 
 ACTIONS = ("cancel", "kill", "hold", "hold", "retry", "retry", "release")
@@ -34,7 +35,8 @@ class Load:
         self.finished = 0      # as far as the reader saw
         self.ended = threading.Event()
         self.error = None
-        roles = [(self.add_singles, n) for n in range(adders)] + [(self.add_bulk, 0)]
+        roles = [(self.add_singles, n) for n in range(adders)] 
+        roles += [(self.add_bulk, 0), (self.add_lines, 0)]
         roles += [(self.meddle, 0)] if acts else []
         roles += [(self.look, 0)]
         self.threads = [threading.Thread(target=self.guard, args=role, daemon=True)
@@ -153,6 +155,26 @@ class Load:
                 self.refused(marker, answer)
         self.ended.wait(luck.random() * 0.05)
 
+    def add_lines(self, api, luck):
+        markers = [self.marker() for _ in range(luck.randrange(1, BULK_LINES))]
+        for marker in markers:
+            self.history.add("add", "invoke", marker=marker, batch=markers[0])
+        body = "".join(f"{marker}\n" for marker in markers).encode()
+        phase, ids, answer = "fail", [None] * len(markers), None
+        try:
+            answer = api.request("POST", f"//default/job/{WAITING_TYPE}/add", body)
+            if answer.status == 200:
+                phase, ids = "ok", answer.json()["ids"]
+            assert answer.status in (200, 503), answer
+            assert len(ids) == len(markers), answer
+        except Broken:
+            phase = "unknown"
+            raise
+        finally:
+            for marker, id in zip(markers, ids):
+                self.history.add("add", phase, marker=marker, id=id)
+        self.ended.wait(luck.random() * 0.1)
+
     def bulk_answer(self, markers, lines):
         told = set()
         for line in map(json.loads, lines):
@@ -237,7 +259,7 @@ class Load:
                 self.act(api, job["id"], "release")
             if not held:
                 break
-        open_states = "deferred,blocked,ready,running,paused,halted,retrying,held"
+        open_states = "deferred,ready,running,paused,halted,retrying,held"
         deadline = time.monotonic() + SETTLE_SECONDS
         wait_for(lambda: not api.get(f"/jobs?limit=1&state={open_states}")["items"]
                  or time.monotonic() > deadline, SETTLE_SECONDS + 5, pause=0.05)

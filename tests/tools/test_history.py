@@ -24,8 +24,8 @@ class Story:
     def note(self, op, phase, **fields):
         self.records.append({"op": op, "phase": phase, "at": self.tick(), **fields})
 
-    def add(self, marker, phase="ok", id=None):
-        self.note("add", "invoke", marker=marker)
+    def add(self, marker, phase="ok", id=None, **more):
+        self.note("add", "invoke", marker=marker, **more)
         if phase != "unknown":
             self.note("add", phase, marker=marker, **({"id": id} if id else {}))
 
@@ -49,7 +49,7 @@ class Story:
     def shown(self, id, marker, state="done", attempt=1, status=0, **more):
         exitcode = {0: 200, 65: 465, 3: 500, None: None}[status]
         size = len(f"{marker}.{attempt}") if status == 0 else 0
-        self.jobs[id] = {"id": id, "name": marker, "state": state, "attempt": attempt,
+        self.jobs[id] = {"id": id, "name": marker, "type": "run", "state": state, "attempt": attempt,
                          "exitcode": exitcode, "exit_status": status, "retry_number": 0,
                          "result_size": size, **more}
         return self.jobs[id]
@@ -332,3 +332,32 @@ def test_a_job_that_never_ends(story):
     story.begin("j1", "m1")
     story.shown("j1", "m1", "running", status=None)
     assert story.kinds() == ["stuck"]
+
+
+def lines(story, *ids):
+    for n in range(2):
+        story.add(f"m{n}", "unknown", batch="m0")
+    for n, id in enumerate(ids):
+        story.shown(id, None, "blocked", attempt=0, status=None, type="load.line",
+                    payload=f"m{n}")
+
+
+def test_lines_are_there_all_or_none(story):
+    lines(story)
+    assert story.verdict().faults == []
+
+
+def test_lines_are_all_there(story):
+    lines(story, "j1", "j2")
+    assert story.verdict().faults == []
+
+
+def test_a_part_of_the_lines(story):
+    lines(story, "j1")
+    assert story.kinds() == ["torn"]
+
+
+def test_a_line_that_ran_although_nobody_handles_it(story):
+    lines(story, "j1", "j2")
+    story.run("j1", "m0")
+    assert "invented" in story.kinds()
