@@ -102,25 +102,43 @@ static void load_window(Loading *in)
     give_all(in, stmt);
 }
 
-/* Goes on to the first that is left, because its time is asked for too. */
+static bool earlier(sqlite3_stmt *a, sqlite3_stmt *b)
+{
+    int64_t first = sqlite3_column_int64(a, COL_DT);
+    int64_t second = sqlite3_column_int64(b, COL_DT);
+    if (first != second)
+        return first < second;
+    return sqlite3_column_int64(a, COL_ID) < sqlite3_column_int64(b, COL_ID);
+}
+
+/* Two lists, each in order of time, taken from whichever comes first. Goes on to the
+ * first that is left, because its time is asked for too. */
 static void load_due(Loading *in)
 {
     Db *db = &in->sqlite->db;
-    sqlite3_stmt *stmt = db_statement(db, SQL_DUE);
-    sqlite3_bind_int64(stmt, 1, one_more_than(in->load->limit));
+    sqlite3_stmt *lists[] = { db_statement(db, SQL_DEFERRED),
+                              db_statement(db, SQL_RETRYING) };
+    bool has_row[2];
+    for (size_t i = 0; i < 2; i++) {
+        sqlite3_bind_int64(lists[i], 1, one_more_than(in->load->limit));
+        has_row[i] = db_row(db, lists[i]);
+    }
     SavedRow saved;
-    while (db_row(db, stmt)) {
-        int64_t dt_ms = sqlite3_column_int64(stmt, COL_DT);
+    while (has_row[0] || has_row[1]) {
+        size_t first = !has_row[0] || (has_row[1] && earlier(lists[1], lists[0]));
+        int64_t dt_ms = sqlite3_column_int64(lists[first], COL_DT);
         bool due = dt_ms <= in->load->dt_ms;
         if (!due || !has_room(in)) {
             in->out->more = due;
             in->out->next_due_ms = dt_ms;
             break;
         }
-        saved_read(&saved, stmt, &in->sqlite->catalog, &in->out->arena);
+        saved_read(&saved, lists[first], &in->sqlite->catalog, &in->out->arena);
         give(in, &saved);
+        has_row[first] = db_row(db, lists[first]);
     }
-    sqlite3_reset(stmt);
+    sqlite3_reset(lists[0]);
+    sqlite3_reset(lists[1]);
 }
 
 static void load_running(Loading *in)
@@ -129,10 +147,8 @@ static void load_running(Loading *in)
     uint32_t owner = lock.bytes ? names_find(&in->sqlite->catalog.names, lock) : 0;
     if (lock.bytes && !owner)
         return;
-    sqlite3_stmt *stmt =
-        db_statement(&in->sqlite->db, owner ? SQL_RUNNING : SQL_RUNNING_ALL);
-    if (owner)
-        sqlite3_bind_int64(stmt, 1, owner);
+    sqlite3_stmt *stmt = db_statement(&in->sqlite->db, SQL_RUNNING);
+    db_bind_int(stmt, 1, owner);
     give_all(in, stmt);
 }
 

@@ -11,8 +11,8 @@
 #define STEP_ROWS_MAX      16384 /* looked at between two looks at the clock */
 #define STEP_ROWS_MAX_SLOW 1024  /* with terms that look into texts */
 #define STEP_GROWTH        4
-#define SOURCES_MAX        8
-#define STATES_PARKED      (STATES_WAITING & ~(JobStates)STATE_BIT(JOB_READY))
+#define SOURCES_MAX        3
+#define IDLE_SORT_MAX      10000 /* jobs of rare states: found by index, then sorted */
 #define LANE_PAGE          64
 
 static int64_t clock_ms(void)
@@ -25,7 +25,6 @@ static int64_t clock_ms(void)
 /* One place of jobs, by one index, newest first. */
 typedef struct Source {
     const char *from; /* table, index and its condition */
-    int state;        /* a parked state; -1: any */
     sqlite3_stmt *rows;
     sqlite3_stmt *bound; /* the id so many rows further down */
     bool has_row;
@@ -84,32 +83,36 @@ static bool wants_payload(const JobQuery *query)
 /* --- Newest first ----------------------------------------------------------------------
  */
 
-static void add_source(Search *search, const char *from, int state)
+static void add_source(Search *search, const char *from)
 {
-    search->sources[search->source_count++] = (Source){ .from = from, .state = state };
+    search->sources[search->source_count++].from = from;
+}
+
+/* Whether the states are rare enough to be found by their index and sorted by id. */
+static bool few(Search *search, JobStates states)
+{
+    Db *db = &search->sqlite->db;
+    if (states & STATE_BIT(JOB_READY))
+        return false; /* they are not in that index */
+    sqlite3_stmt *stmt = db_statement(db, SQL_STATE_COUNT);
+    sqlite3_bind_int64(stmt, 1, states);
+    bool few = db_row(db, stmt) && sqlite3_column_int64(stmt, 0) <= IDLE_SORT_MAX;
+    sqlite3_reset(stmt);
+    return few;
 }
 
 static void choose_sources(Search *search)
 {
     JobStates states = search->terms.states;
     JobStates live = states & ~(JobStates)STATES_FINAL;
-    if (live && !(live & ~(JobStates)STATES_OWNED)) {
-        add_source(search, "job_live j INDEXED BY live_running WHERE state IN (4, 5)",
-                   -1);
-    } else if (live && !(live & ~STATES_PARKED)) {
-        for (unsigned state = 0; state < JOB_STATES; state++)
-            if (live & STATE_BIT(state))
-                add_source(search,
-                           "job_live j INDEXED BY live_parked"
-                           " WHERE state IN (0, 1, 3, 6, 7)",
-                           (int)state);
-    } else if (live) {
-        add_source(search, "job_live j NOT INDEXED WHERE 1", -1);
-    }
+    if (live && few(search, live))
+        add_source(search, "job_live j INDEXED BY live_idle WHERE state <> 2");
+    else if (live)
+        add_source(search, "job_live j NOT INDEXED WHERE 1");
     if (states & STATE_BIT(JOB_DONE))
-        add_source(search, "job_done j NOT INDEXED WHERE 1", -1);
+        add_source(search, "job_done j NOT INDEXED WHERE 1");
     if (states & STATES_FINAL & ~(JobStates)STATE_BIT(JOB_DONE))
-        add_source(search, "job_dead j NOT INDEXED WHERE 1", -1);
+        add_source(search, "job_dead j NOT INDEXED WHERE 1");
 }
 
 static sqlite3_stmt *prepare(Search *search, Buf *sql)
@@ -135,10 +138,9 @@ static void prepare_source(Search *search, Source *source)
 {
     Buf sql = { 0 };
     Buf where = { 0 };
-    buf_printf(&where, " FROM %s", source->from);
-    if (source->state >= 0)
-        buf_printf(&where, " AND state = %d", source->state);
-    buf_printf(&where, " AND id >= ?1 AND id < ?2");
+    buf_printf(&where, " FROM %s AND id >= ?1 AND id < ?2", source->from);
+    if (strstr(source->from, "live_idle")) /* the index needs to be told its states */
+        add_states(&where, search->terms.states);
     buf_printf(&sql, "SELECT id" SLICE_FMT " ORDER BY id DESC LIMIT 1 OFFSET ?3",
                SLICE_ARG(buf_slice(&where)));
     source->bound = prepare(search, &sql);

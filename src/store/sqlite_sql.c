@@ -18,8 +18,8 @@
     "?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, "   \
     "?33, ?34)"
 
-#define READY   " FROM job_live INDEXED BY live_ready WHERE state = 2 AND lane = ?1"
-#define RUNNING " FROM job_live INDEXED BY live_running WHERE state IN (4, 5)"
+#define READY " FROM job_live INDEXED BY live_ready WHERE state = 2 AND lane = ?1"
+#define IDLE  " FROM job_live INDEXED BY live_idle WHERE state <> 2"
 
 const char sql_job_columns[] = ALL;
 
@@ -65,8 +65,8 @@ static const char *const texts[SQL_STATEMENTS] = {
         " beat = ?22, code = ?23, exitcode = ?24, exit_status = ?25, signal = ?26,"
         " progress = ?27, result_bytes = ?28, reason = ?29, error = ?30, message = ?31"
         " WHERE id = ?1",
-    [SQL_BEAT] = "UPDATE job_live INDEXED BY live_running SET dt = ?2, beat = ?3"
-                 " WHERE state IN (4, 5) AND lock = ?1",
+    [SQL_BEAT] = "UPDATE job_live INDEXED BY live_idle SET dt = ?2, beat = ?3"
+                 " WHERE state <> 2 AND state IN (4, 5) AND lock = ?1",
 
     [SQL_LANES_READY] = "SELECT lane FROM lane_count WHERE state = 2 AND count > 0"
                         " ORDER BY lane",
@@ -76,10 +76,11 @@ static const char *const texts[SQL_STATEMENTS] = {
                           " ORDER BY rank, dt, id LIMIT ?2",
     [SQL_WINDOW_KEYS] = "SELECT id, rank, dt" READY " AND (rank, dt, id) > (?3, ?4, ?5)"
                         " ORDER BY rank, dt, id LIMIT ?2",
-    [SQL_DUE] = "SELECT " HOT " FROM job_live INDEXED BY live_due"
-                " WHERE state IN (0, 7) ORDER BY dt, id LIMIT ?1",
-    [SQL_RUNNING] = "SELECT " HOT RUNNING " AND lock = ?1 ORDER BY id",
-    [SQL_RUNNING_ALL] = "SELECT " HOT RUNNING " ORDER BY id",
+    [SQL_DEFERRED] = "SELECT " HOT IDLE " AND state = 0 ORDER BY dt, id LIMIT ?1",
+    [SQL_RETRYING] = "SELECT " HOT IDLE " AND state = 7 ORDER BY dt, id LIMIT ?1",
+    [SQL_RUNNING] = "SELECT " HOT IDLE
+                    " AND state IN (4, 5) AND (?1 IS NULL OR lock = ?1) ORDER BY id",
+    [SQL_STATE_COUNT] = "SELECT sum(count) FROM lane_count WHERE (1 << state & ?1)",
     [SQL_DONE_OLD] = "SELECT " HOT " FROM job_done INDEXED BY done_end"
                      " WHERE dt < ?1 AND (1 << state & ?2) ORDER BY dt, id LIMIT ?3",
     [SQL_DEAD_OLD] = "SELECT " HOT " FROM job_dead INDEXED BY dead_end"
