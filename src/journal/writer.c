@@ -78,18 +78,18 @@ static void report(Journal *journal, uint64_t position, int64_t write_ns, int64_
 
 /* --- Room ------------------------------------------------------------------ */
 
-/* Where the file should be reserved to. */
-static uint64_t reserve_target(const Journal *journal, const SegmentFile *file)
+/* Where the file should be reserved to when it is used up to `used`. */
+static uint64_t reserve_target(const Journal *journal, uint64_t used)
 {
-    uint64_t to = file->used + journal->ahead_bytes;
+    uint64_t to = used + journal->ahead_bytes;
     uint64_t most = journal->options.segment_bytes;
     return to < most ? to : most;
 }
 
 /* Not for every few bytes, but a quarter of what is to be ahead at a time. */
-static bool reserve_wanted(const Journal *journal, const SegmentFile *file)
+static bool reserve_wanted(const Journal *journal, const SegmentFile *file, uint64_t used)
 {
-    uint64_t to = reserve_target(journal, file);
+    uint64_t to = reserve_target(journal, used);
     return file->filled < to && (to - file->filled >= journal->ahead_bytes / 4 ||
                                  to == journal->options.segment_bytes);
 }
@@ -99,16 +99,17 @@ static bool zeros_wanted(const SegmentFile *file)
     return file->used < file->filled && file->zeroed < file->filled;
 }
 
-/* The file whose room is to grow, if any. When the end of the current segment is in
- * sight, the next one is made. */
-static SegmentFile *file_to_reserve(Journal *journal)
+/* The file whose room is to grow, if any, when `bytes` more will be used. When the end
+ * of the current segment is in sight, the next one is made. */
+static SegmentFile *file_to_reserve(Journal *journal, uint64_t bytes)
 {
     Writer *writer = &journal->writer;
-    if (reserve_wanted(journal, &writer->current))
+    uint64_t used = writer->current.used + bytes;
+    if (reserve_wanted(journal, &writer->current, used))
         return &writer->current;
-    uint64_t most = journal->options.segment_bytes;
-    bool in_sight = writer->current.used + journal->ahead_bytes > most;
-    bool wanted = writer->next.fd < 0 || reserve_wanted(journal, &writer->next);
+    bool in_sight = used + journal->ahead_bytes > journal->options.segment_bytes;
+    bool wanted = writer->next.fd < 0 ||
+                  reserve_wanted(journal, &writer->next, SEGMENT_HEADER_BYTES);
     return in_sight && wanted ? &writer->next : NULL;
 }
 
@@ -127,10 +128,11 @@ static Err zero_step(SegmentFile *file)
     return segment_fill(file, to < file->filled ? to : file->filled);
 }
 
-static Err reserve_step(Journal *journal, SegmentFile *file)
+static Err reserve_step(Journal *journal, SegmentFile *file, uint64_t bytes)
 {
-    Err err = file->fd < 0 ? segment_make(journal->dir_fd, file)
-                           : segment_reserve(file, reserve_target(journal, file));
+    Err err = file->fd < 0 ? segment_make(journal->dir_fd, file) : ERR_OK;
+    if (!err)
+        err = segment_reserve(file, reserve_target(journal, file->used + bytes));
     if (err == ERR_UNSUPPORTED)
         err = segment_fill(file, file->filled + SEGMENT_STEP_BYTES);
     if (!err || err == ERR_FULL)
@@ -140,16 +142,16 @@ static Err reserve_step(Journal *journal, SegmentFile *file)
 
 static bool step_wanted(Journal *journal)
 {
-    return file_to_reserve(journal) || file_to_zero(journal);
+    return file_to_reserve(journal, 0) || file_to_zero(journal);
 }
 
 /* While nothing waits: with a sync, so that the next commit need not pay for it. */
 static Err step_idle(Journal *journal)
 {
-    SegmentFile *file = file_to_reserve(journal);
+    SegmentFile *file = file_to_reserve(journal, 0);
     Err err = ERR_OK;
     if (file)
-        err = reserve_step(journal, file);
+        err = reserve_step(journal, file, 0);
     else if ((file = file_to_zero(journal)))
         err = zero_step(file);
     if (!err && file && file->fd >= 0)
@@ -157,19 +159,42 @@ static Err step_idle(Journal *journal)
     return err == ERR_FULL ? ERR_IO : err;
 }
 
-/* While more waits: only what cannot be put off. Large commits need no zeros. */
-static Err step_busy(Journal *journal, uint64_t commit_bytes)
+/* The disk had been full: it is no more when there is room ahead too. */
+static Err room_again(Journal *journal)
 {
-    const SegmentFile *current = &journal->writer.current;
-    SegmentFile *file = file_to_reserve(journal);
-    bool scarce = room_ahead(&journal->writer) < journal->ahead_bytes / 2;
-    if (file && scarce && !journal->full)
-        return reserve_step(journal, file);
-    file = file_to_zero(journal);
-    bool zeros_scarce = current->zeroed < current->used + SEGMENT_STEP_BYTES;
-    if (!file || !zeros_scarce || commit_bytes > SEGMENT_STEP_BYTES / 4)
+    SegmentFile *file = file_to_reserve(journal, 0);
+    if (file)
+        return reserve_step(journal, file, 0);
+    publish_room(journal, false);
+    return ERR_OK;
+}
+
+/* Before a commit of so many bytes: only what cannot be put off. There is to be room
+ * behind it too, for that is how a full disk is noticed in time. */
+static Err step_before(Journal *journal, uint64_t bytes)
+{
+    const Writer *writer = &journal->writer;
+    for (int i = 0; i < 2; i++) { /* in this segment, and in the next */
+        if (journal->full || room_ahead(writer) >= bytes + journal->ahead_bytes / 2)
+            break;
+        SegmentFile *file = file_to_reserve(journal, bytes);
+        if (!file)
+            break;
+        Err err = reserve_step(journal, file, file == &writer->current ? bytes : 0);
+        if (err)
+            return err;
+    }
+    return ERR_OK;
+}
+
+/* After it: zeros, if they are used up. Large commits need none. */
+static Err step_after(Journal *journal, uint64_t bytes)
+{
+    SegmentFile *current = &journal->writer.current;
+    bool scarce = current->zeroed < current->used + SEGMENT_STEP_BYTES;
+    if (!scarce || !zeros_wanted(current) || bytes > SEGMENT_STEP_BYTES / 4)
         return ERR_OK;
-    Err err = zero_step(file);
+    Err err = zero_step(current);
     return err == ERR_FULL ? ERR_IO : err;
 }
 
@@ -279,7 +304,9 @@ static Err commit(Journal *journal)
             continue;
         }
         uint64_t end = writer->taken.entries[upto - 1].end;
-        Err err = segment_grow(&writer->current, segment_offset(&writer->current, end));
+        Err err = step_before(journal, end - journal->durable);
+        if (!err)
+            err = segment_grow(&writer->current, segment_offset(&writer->current, end));
         if (err == ERR_FULL)
             upto = entries_within(writer, writer->current.filled);
         if (err && (err != ERR_FULL || upto == writer->taken.done))
@@ -296,10 +323,12 @@ static Err commit_taken(Journal *journal)
 {
     uint64_t before = journal->durable;
     Err err = commit(journal);
-    if (err == ERR_FULL || (!err && journal->full))
-        publish_room(journal, err == ERR_FULL);
+    if (err == ERR_FULL)
+        publish_room(journal, true);
+    if (!err && journal->full)
+        err = room_again(journal);
     if (!err)
-        err = step_busy(journal, journal->durable - before);
+        err = step_after(journal, journal->durable - before);
     return err == ERR_FULL ? ERR_OK : err;
 }
 
@@ -381,11 +410,9 @@ static Err idle(Journal *journal)
 {
     if (!queue_empty(&journal->writer.taken))
         return commit_taken(journal);
-    if (step_wanted(journal))
-        return step_idle(journal);
     if (journal->full)
-        publish_room(journal, false);
-    return note_synced(journal);
+        return room_again(journal);
+    return step_wanted(journal) ? step_idle(journal) : note_synced(journal);
 }
 
 static void finish(Journal *journal)
@@ -436,7 +463,7 @@ static void *writer_main(void *context)
 Err writer_start(Journal *journal, Error *why)
 {
     SegmentFile *current = &journal->writer.current;
-    Err err = segment_reserve(current, reserve_target(journal, current));
+    Err err = segment_reserve(current, reserve_target(journal, current->used));
     publish_room(journal, err == ERR_FULL);
     sigset_t all;
     sigset_t before;
