@@ -135,6 +135,21 @@ static void check_daemon(Checkup *checkup)
     response_done(&response);
 }
 
+static bool is_here(const Cli *cli)
+{
+    return cli->client.socket || strstr(cli->client.url, "://127.") ||
+           strstr(cli->client.url, "://localhost");
+}
+
+/* What the daemon says wins over what would have been used here. */
+static void use_data(Cli *cli, Slice path)
+{
+    if (!path.bytes)
+        return;
+    buf_clear(&cli->data_dir);
+    buf_add_slice(&cli->data_dir, path);
+}
+
 /* The daemon's own words about itself; also finds its pid where it is on this machine. */
 static void check_version(Checkup *checkup)
 {
@@ -152,8 +167,10 @@ static void check_version(Checkup *checkup)
     const Doc *items = doc_get(nodes, "items");
     for (const Doc *node = doc_first(items); node; node = doc_next(node)) {
         Slice version = doc_text(node, "version");
-        if (doc_count(items) == 1 && checkup->cli->client.socket)
+        if (doc_count(items) == 1 && is_here(checkup->cli)) {
             checkup->daemon_pid = doc_int(node, "pid", 0);
+            use_data(checkup->cli, doc_text(node, "data"));
+        }
         if (slice_is(version, PAWL_VERSION))
             find(checkup, (Finding){ HEALTH_GOOD, "version", NULL },
                  "the daemon and this program are both version %s", PAWL_VERSION);

@@ -3,8 +3,16 @@
 #include "cli/command.h"
 
 #include "cli/safe.h"
+#include "cli/when.h"
 
 #include <stdio.h>
+
+static void add_time(Buf *out, const char *label, int64_t wall_ms)
+{
+    char when[WHEN_TEXT_BYTES];
+    if (wall_ms)
+        buf_printf(out, "  %-7s%s\n", label, when_echo(wall_ms, when));
+}
 
 static void print(const Cli *cli, const Doc *answer)
 {
@@ -12,21 +20,15 @@ static void print(const Cli *cli, const Doc *answer)
     char state[32];
     snprintf(state, sizeof state, SLICE_FMT, SLICE_ARG(doc_text(answer, "state")));
     Colour colour = term_state_colour(state);
-    buf_printf(&out, SLICE_FMT "  %s%s%s", SLICE_ARG(doc_text(answer, "id")),
+    buf_printf(&out, SLICE_FMT "  %s%s%s: ", SLICE_ARG(doc_text(answer, "id")),
                term_on(&cli->out, colour), state, term_off(&cli->out, colour));
-    Slice summary = doc_text(answer, "summary");
-    if (summary.bytes) {
-        buf_add_text(&out, "  ");
-        safe_add(&out, summary);
-    }
+    safe_add(&out, doc_text(answer, "text"));
     buf_add_char(&out, '\n');
-    int number = 0;
-    const Doc *reason = doc_first(doc_get(answer, "reasons"));
-    for (; reason; reason = doc_next(reason)) {
-        Slice words =
-            doc_is_text(reason) ? doc_as_text(reason) : doc_text(reason, "text");
-        buf_printf(&out, "  %d. ", ++number);
-        safe_add(&out, words);
+    add_time(&out, "since", doc_time(answer, "since"));
+    add_time(&out, "until", doc_time(answer, "until"));
+    if (doc_text(answer, "help").bytes) {
+        buf_add_text(&out, "  help   ");
+        safe_add(&out, doc_text(answer, "help"));
         buf_add_char(&out, '\n');
     }
     cli_print(&out);

@@ -4,7 +4,6 @@
 
 #include "cli/safe.h"
 #include "cli/table.h"
-#include "cli/when.h"
 
 #include "base/json_out.h"
 #include "base/times.h"
@@ -123,32 +122,40 @@ static void add_trouble(const Status *status, Buf *out)
                    (long long)doc_int(jobs, "blocked", 0));
 }
 
+/* Of each queue what waits, what runs, and what went wrong. */
 static void add_queues(const Status *status, Buf *out)
 {
     static const Column columns[] = {
-        { .title = "QUEUE", .wide = true },
-        { .title = "READY", .right = true },
-        { .title = "RUNNING", .right = true },
-        { .title = "OLDEST", .right = true },
+        { .title = "QUEUE", .wide = true },    { .title = "READY", .right = true },
+        { .title = "RUNNING", .right = true }, { .title = "LATER", .right = true },
+        { .title = "BLOCKED", .right = true }, { .title = "FAILED", .right = true },
     };
-    const Doc *queues = doc_get(status->stats, "queues");
+    static const char *const counted[][3] = {
+        { "ready" },
+        { "running", "paused" },
+        { "deferred", "retrying" },
+        { "blocked", "held", "halted" },
+        { "failed", "rejected" },
+    };
     Table table;
-    char text[WHEN_TEXT_BYTES];
     table_init(&table, columns, sizeof columns / sizeof *columns);
-    const Doc *queue = doc_first(queues);
+    const Doc *queue = doc_first(doc_get(status->stats, "queues"));
     for (; queue && table_rows(&table) < QUEUES_SHOWN; queue = doc_next(queue)) {
-        Slice name = doc_key(queue).bytes ? doc_key(queue) : doc_text(queue, "name");
-        double age_s = doc_number(queue, "oldest_ready_seconds", -1);
-        table_add(&table, COLOUR_PLAIN, name);
-        table_addf(&table, COLOUR_PLAIN, "%lld", (long long)doc_int(queue, "ready", 0));
-        table_addf(&table, COLOUR_PLAIN, "%lld", (long long)doc_int(queue, "running", 0));
-        table_addf(&table, COLOUR_PLAIN, "%s",
-                   age_s < 0 ? "-" : when_age((int64_t)(age_s * 1000), text));
+        const Doc *jobs = doc_get(queue, "jobs");
+        table_add(&table, COLOUR_PLAIN, doc_text(queue, "queue"));
+        for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+            int64_t count = 0;
+            for (size_t k = 0; k < 3 && counted[i][k]; k++)
+                count += doc_int(jobs, counted[i][k], 0);
+            table_addf(&table, COLOUR_PLAIN, "%lld", (long long)count);
+        }
     }
     if (table_rows(&table)) {
         buf_add_char(out, '\n');
         table_print(&table, &status->cli->out, out);
     }
+    if (queue)
+        buf_add_text(out, "... and more: pawl status --json\n");
     table_done(&table);
 }
 
