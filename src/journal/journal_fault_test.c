@@ -20,6 +20,7 @@ typedef struct Faults {
     uint64_t fail_at; /* this call, counted from 1, */
     bool sticky;      /* and all after it */
     int error;
+    _Atomic bool read_only;   /* from now on, everything fails */
     _Atomic bool full;        /* files cannot grow */
     _Atomic bool sync_fails;  /* the next fdatasync does */
     _Atomic bool unsupported; /* no fallocate */
@@ -30,6 +31,10 @@ static Faults faults;
 static bool fault(void)
 {
     uint64_t call = ++faults.calls;
+    if (faults.read_only) {
+        errno = EROFS;
+        return true;
+    }
     bool fails = faults.sticky ? call >= faults.fail_at : call == faults.fail_at;
     if (!faults.fail_at || !fails)
         return false;
@@ -131,7 +136,7 @@ static void faults_set(uint64_t fail_at, int error, bool sticky)
     faults.fail_at = fail_at;
     faults.error = error;
     faults.sticky = sticky;
-    faults.full = faults.sync_fails = faults.unsupported = false;
+    faults.full = faults.sync_fails = faults.unsupported = faults.read_only = false;
 }
 
 /* --- What a journal says ---------------------------------------------------------- */
@@ -474,13 +479,13 @@ static void a_failed_write_is_final(void **state)
     faults_set(0, 0, false);
     fixture_open(&fixture);
     uint64_t safe = fixture_write_synced(fixture.journal, 0, 100);
-    faults_set(1, EROFS, true);
+    faults.read_only = true;
     uint64_t lost = fixture_write(fixture.journal, 1, 100);
     assert_int_equal(journal_wsync(fixture.journal, lost, 5000), ERR_DENIED);
     assert_int_equal(journal_durable(fixture.journal), safe);
     fixture_close(&fixture);
     assert_int_equal(listener.errors, 1);
-    faults_set(0, 0, false);
+    faults.read_only = false;
     fixture.options.on_durable = NULL;
     fixture_open(&fixture);
     assert_int_equal(journal_end(fixture.journal), safe);
