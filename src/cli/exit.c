@@ -2,6 +2,8 @@
 /* exit.c - see exit.h. */
 #include "cli/exit.h"
 
+#include <errno.h>
+
 #define EXITCODE_NOT_STARTED 503 /* the process could not be started */
 
 bool state_is_bad(Slice state)
@@ -42,18 +44,37 @@ int exit_from_http(int status)
     }
 }
 
-static bool names(Slice error, const char *word)
+static bool has(Slice text, const char *word)
 {
-    return error.bytes && memmem(error.data, error.bytes, word, strlen(word)) != NULL;
+    return text.bytes && memmem(text.data, text.bytes, word, strlen(word)) != NULL;
 }
 
+/* "cannot start: STEP WHAT: REASON". WHAT may be anything, so only the reason behind it
+ * is looked at, as the name of an errno or as its text. */
 static int exit_not_started(Slice error)
 {
-    if (names(error, "ENOENT") || names(error, "ENOTDIR"))
-        return CLI_NO_COMMAND;
-    if (names(error, "EACCES") || names(error, "ENOEXEC") || names(error, "EPERM") ||
-        names(error, "EISDIR"))
-        return CLI_NOT_EXECUTABLE;
+    static const struct {
+        const char *name;
+        int number;
+        int code;
+    } reasons[] = {
+        { "ENOENT", ENOENT, CLI_NO_COMMAND },
+        { "ENOTDIR", ENOTDIR, CLI_NO_COMMAND },
+        { "EACCES", EACCES, CLI_NOT_EXECUTABLE },
+        { "EPERM", EPERM, CLI_NOT_EXECUTABLE },
+        { "ENOEXEC", ENOEXEC, CLI_NOT_EXECUTABLE },
+        { "EISDIR", EISDIR, CLI_NOT_EXECUTABLE },
+    };
+    Slice reason = error;
+    for (Slice rest = error; rest.bytes; rest = slice_from(rest, 1))
+        if (slice_starts(rest, SLICE_LITERAL(": ")))
+            reason = slice_from(rest, 2);
+    /* A directory that is not there is not the command's fault. */
+    if (slice_starts(error, SLICE_LITERAL("cannot start: working directory")))
+        return CLI_OWN_FAILURE;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (has(reason, reasons[i].name) || has(reason, strerror(reasons[i].number)))
+            return reasons[i].code;
     return CLI_OWN_FAILURE;
 }
 

@@ -39,6 +39,17 @@ static void a_command_that_did_not_start_is_told_apart(void **state)
     assert_int_equal(command_end("rejected", 503, -1, 0, "cannot start: x: ENOEXEC"),
                      126);
     assert_int_equal(command_end("rejected", 503, -1, 0, "cannot start: x: E2BIG"), 125);
+    assert_int_equal(command_end("rejected", 503, -1, 0,
+                                 "cannot start: program ENOENT: Permission denied"),
+                     126);
+    assert_int_equal(
+        command_end("rejected", 503, -1, 0,
+                    "cannot start: program a: EACCES: No such file or directory"),
+        127);
+    assert_int_equal(
+        command_end("rejected", 503, -1, 0,
+                    "cannot start: working directory /x: No such file or directory"),
+        125);
     assert_int_equal(command_end("cancelled", 0, -1, 0, ""), 125);
     assert_int_equal(command_end("rejected", 500, -1, 0, "lost"), 125);
 }

@@ -34,13 +34,13 @@ def test_exit_codes_of_commands(cli, place):
     for number in (2, 9, 15):
         assert run_wait(cli, "sh", "-c", f"kill -{number} $$").code == 128 + number
     done = run_wait(cli, "/nonexistent/command")
-    assert done.code == 127 and "ENOENT" in done.errors
+    assert done.code == 127 and "cannot start" in done.errors
     done = run_wait(cli, "no-such-command-anywhere")
     assert done.code == 127
     plain = place / "plain"
     plain.write_text("no program")
     done = run_wait(cli, str(plain))
-    assert done.code == 126 and "EACCES" in done.errors
+    assert done.code == 126 and "cannot start" in done.errors
 
 
 def test_output_is_copied_byte_for_byte(cli, place):
