@@ -184,7 +184,8 @@ static const OpFieldRow *row_by_tag(uint32_t tag)
     return NULL;
 }
 
-static void set_field(Op *op, const OpFieldRow *row, const PackField *in, Arena *arena)
+/* False: the number does not fit, so that it is none of ours. */
+static bool set_field(Op *op, const OpFieldRow *row, const PackField *in, Arena *arena)
 {
     char *at = (char *)op + row->offset;
     int32_t small = (int32_t)in->number;
@@ -195,12 +196,13 @@ static void set_field(Op *op, const OpFieldRow *row, const PackField *in, Arena 
         break;
     case OPF_32:
         memcpy(at, &small, sizeof small);
-        break;
+        return small == in->number;
     case OPF_SLICE:
         slice = slice_copy(arena, in->bytes);
         memcpy(at, &slice, sizeof slice);
         break;
     }
+    return true;
 }
 
 static Err unpack_job(Slice packed, Arena *arena, const Job **out)
@@ -236,8 +238,8 @@ static Err unpack_op(Slice packed, Batch *batch)
             continue;
         }
         const OpFieldRow *row = row_by_tag(in.tag);
-        if (row)
-            set_field(&op, row, &in, &batch->arena);
+        if (row && !set_field(&op, row, &in, &batch->arena))
+            return ERR_CORRUPT;
     }
     if (pack_damaged(packed) || !plausible(&op))
         return ERR_CORRUPT;

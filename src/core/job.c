@@ -264,15 +264,17 @@ static int64_t field_number(const JobField *field, const Job *job)
     return small;
 }
 
-static void field_set_number(const JobField *field, Job *job, int64_t number)
+/* False: the number does not fit, so that it is none of ours. */
+static bool field_set_number(const JobField *field, Job *job, int64_t number)
 {
     char *at = (char *)job + field->offset;
     if (field->kind == FIELD_I64 || field->kind == FIELD_U64) {
         memcpy(at, &number, sizeof number);
-        return;
+        return true;
     }
     int32_t small = (int32_t)number;
     memcpy(at, &small, sizeof small);
+    return small == number;
 }
 
 static Slice *field_slice(const JobField *field, Job *job)
@@ -317,12 +319,13 @@ Err job_unpack(Slice packed, Job *out_job)
         const JobField *field = field_by_tag(in.tag);
         if (!field)
             continue;
-        if (field->kind == FIELD_SLICE)
+        if (field->kind == FIELD_SLICE) {
             *field_slice(field, &job) = in.bytes;
-        else
-            field_set_number(field, &job,
-                             (int64_t)((uint64_t)in.number +
-                                       (uint64_t)field_number(field, &defaults)));
+            continue;
+        }
+        uint64_t number = (uint64_t)in.number + (uint64_t)field_number(field, &defaults);
+        if (!field_set_number(field, &job, (int64_t)number))
+            return ERR_CORRUPT;
     }
     if (pack_damaged(packed) || !plausible(&job))
         return ERR_CORRUPT;

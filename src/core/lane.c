@@ -168,16 +168,22 @@ bool lane_remove(Lane *lane, JobId id)
     return remove_from(&lane->aside, 0, id) || held;
 }
 
-void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t limit)
+void lane_load_failed(Lane *lane)
 {
     lane->loading = false;
+    lane->overflow = false;
+    lane->aside.count = 0; /* the store has them */
+    lane->more = true;
+}
+
+void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t limit)
+{
     if (lane->overflow) {
         /* Too much happened meanwhile to merge; the next load starts afresh. */
-        lane->overflow = false;
-        lane->aside.count = 0;
-        lane->more = true;
+        lane_load_failed(lane);
         return;
     }
+    lane->loading = false;
     for (size_t i = 0; i < count; i++) {
         compact(lane);
         insert(&lane->window, lane->first, &heads[i]);

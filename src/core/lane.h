@@ -85,6 +85,9 @@ bool lane_remove(Lane *lane, JobId id);
  * was empty), in order; `more`: the store has others behind them. */
 void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t limit);
 
+/* There is no answer. */
+void lane_load_failed(Lane *lane);
+
 void lane_done(Lane *lane);
 
 /* Asserts that the window is sorted and within what it may hold. */

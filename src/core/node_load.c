@@ -209,10 +209,7 @@ static void window_loaded(Node *node, Lane *lane, const Event *event)
 {
     heap_remove(&node->offers, &lane->offer);
     if (event->err) {
-        lane->loading = false;
-        lane->overflow = false;
-        lane->aside.count = 0;
-        lane->more = true;
+        lane_load_failed(lane);
         node->reload_boot = node->now.boot_ms + TICK_MS;
         if (lane_count(lane) && !lane->pull)
             heap_push(&node->offers, &lane->offer);
