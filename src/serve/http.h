@@ -46,4 +46,7 @@ void http_close(Http *http);
 /* "127.0.0.1:7420" as really bound, or "". */
 const char *http_address(const Http *http);
 
+/* pawl_http_requests_total{route,code}; any thread. */
+void http_requests_write(Buf *out, Http *http);
+
 #endif

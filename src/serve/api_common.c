@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_common.c - see api_common.h. */
+#include "serve/api_common.h"
+
+#include "base/text.h"
+#include "serve/job_json.h"
+
+#define PREFIX_CHARS_MIN 6
+#define CANDIDATES_MAX   5
+
+Slice api_tenant(Exchange *exchange, const char *otherwise)
+{
+    Slice tenant = exchange_param(exchange, "tenant");
+    if (!tenant.data)
+        return slice_text(otherwise);
+    if (tenant_name_valid(tenant))
+        return tenant;
+    exchange_refuse(exchange, "invalid_name", "the tenant's name is not valid");
+    return (Slice){ NULL, 0 };
+}
+
+void problem_of_json(Problem *problem, const JsonFault *fault)
+{
+    problem_set(problem, fault->code, "line %u, column %u: %s", fault->line,
+                fault->column, fault->text);
+}
+
+const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional)
+{
+    Slice text = buf_slice(&exchange->body);
+    if (!text.bytes && optional)
+        text = SLICE_LITERAL("{}");
+    if (!text.bytes) {
+        exchange_refuse(exchange, "empty_body", "the request has no body");
+        return NULL;
+    }
+    const JsonIn *value;
+    JsonFault fault;
+    if (!json_in_load(text, arena, &value, &fault))
+        return value;
+    Problem problem;
+    problem_of_json(&problem, &fault);
+    exchange_problem(exchange, &problem);
+    return NULL;
+}
+
+/* --- Which job -----------------------------------------------------------------------
+ */
+
+typedef struct Prefix {
+    JobId first;
+    JobId last;
+    JobId found[CANDIDATES_MAX];
+    size_t count;
+    void (*then)(Exchange *exchange);
+} Prefix;
+
+static void take_candidate(void *context, const Job *job)
+{
+    Prefix *prefix = context;
+    if (job->id >= prefix->first && prefix->count < CANDIDATES_MAX)
+        prefix->found[prefix->count++] = job->id;
+}
+
+/* The newest jobs up to the last id that begins so: no search, just a look. */
+static void read_candidates(Call *call, Store *store)
+{
+    Exchange *exchange = call->context;
+    Prefix *prefix = exchange->state;
+    JobQuery *query = ARENA_NEW(&call->arena, JobQuery);
+    query->limit = CANDIDATES_MAX;
+    query->before = prefix->last + 1;
+    query->tenant = exchange_param(exchange, "tenant");
+    JobSink sink = { take_candidate, prefix };
+    QueryEnd end;
+    call->err = store->kind->query(store, query, &sink, &end, &call->why);
+}
+
+static void refuse_ambiguous(Exchange *exchange, const Prefix *prefix)
+{
+    Buf members = { 0 };
+    JsonOut json = { .out = &members };
+    json_array(&json, "candidates");
+    for (size_t i = 0; i < prefix->count; i++) {
+        char text[ID_TEXT_BYTES];
+        json_cstr(&json, NULL, id_text(prefix->found[i], text));
+    }
+    json_array_end(&json);
+    Problem problem;
+    problem_set(&problem, "ambiguous_id", "more than one job begins with this id");
+    problem.members = slice_copy(&exchange->arena, buf_slice(&members));
+    buf_done(&members);
+    exchange_problem(exchange, &problem);
+}
+
+static void candidates_read(Exchange *exchange, Call *call)
+{
+    const Prefix *prefix = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+    } else if (prefix->count == 0) {
+        exchange_refuse(exchange, "job_not_found", "no job has an id that begins so");
+    } else if (prefix->count > 1) {
+        refuse_ambiguous(exchange, prefix);
+    } else {
+        exchange->id = prefix->found[0];
+        exchange->state = NULL;
+        prefix->then(exchange);
+    }
+}
+
+void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange))
+{
+    Slice text = exchange->parts[0];
+    Slice tenant = exchange_param(exchange, "tenant");
+    if (tenant.data && !api_tenant(exchange, NULL).data)
+        return;
+    if (!id_parse(text, &exchange->id)) {
+        then(exchange);
+        return;
+    }
+    Prefix *prefix = ARENA_NEW(&exchange->arena, Prefix);
+    if (id_prefix_range(text, &prefix->first, &prefix->last)) {
+        exchange_refuse(exchange, "job_not_found", "this is not the id of a job");
+        return;
+    }
+    if (text.bytes < PREFIX_CHARS_MIN) {
+        exchange_refuse(exchange, "job_not_found",
+                        "the beginning of an id needs at least %d characters",
+                        PREFIX_CHARS_MIN);
+        return;
+    }
+    prefix->then = then;
+    exchange->state = prefix;
+    Call *call = exchange_call(exchange, CALL_READ, candidates_read);
+    call->read = read_candidates;
+    exchange_send(exchange, call);
+}
+
+bool call_load_job(Call *call, Store *store, JobId id)
+{
+    Exchange *exchange = call->context;
+    Load load = { .kind = LOAD_JOB,
+                  .id = id,
+                  .tenant = exchange_param(exchange, "tenant") };
+    Loaded loaded = { 0 };
+    call->err = store->kind->load(store, &load, &loaded, &call->why);
+    if (!call->err && !loaded.count) {
+        call->err = ERR_NOT_FOUND;
+        call->problem = "job_not_found";
+    }
+    if (!call->err) {
+        call->job = job_copy(&call->arena, &loaded.jobs[0]);
+        call->has_job = true;
+    }
+    loaded_done(&loaded);
+    return !call->err;
+}
+
+static void read_job(Call *call, Store *store)
+{
+    const Exchange *exchange = call->context;
+    call_load_job(call, store, exchange->id);
+}
+
+void api_load_job(Exchange *exchange, Step *then)
+{
+    Call *call = exchange_call(exchange, CALL_READ, then);
+    call->read = read_job;
+    exchange_send(exchange, call);
+}
+
+void api_reply_job(Exchange *exchange, Call *call)
+{
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    JsonOut json = exchange_json(exchange);
+    job_json(&json, NULL, &call->job);
+    exchange_reply_json(exchange, 200);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_common.h - what several handlers of the API need. */
+#ifndef SERVE_API_COMMON_H
+#define SERVE_API_COMMON_H
+
+#include "serve/exchange.h"
+#include "serve/job_read.h"
+#include "json/json_in.h"
+
+#define API_PATH "/api/v1"
+
+/* The tenant that the request names; `otherwise` if it names none (data NULL: refused,
+ * and answered). */
+Slice api_tenant(Exchange *exchange, const char *otherwise);
+
+/* The JSON in the body. NULL: refused, and answered. An empty body is {} if `optional`.
+ */
+const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional);
+
+/* The problem of a text that could not be read. */
+void problem_of_json(Problem *problem, const JsonFault *fault);
+
+/* Finds exchange->id from the path (an id, or the unique beginning of one) and goes on;
+ * otherwise it is refused and answered. */
+void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange));
+
+/* Loads the job with payload: call->job and has_job, or an error in the call. */
+void api_load_job(Exchange *exchange, Step *then);
+
+/* For read(): the same inside a call that loads more. False: call->err says why. */
+bool call_load_job(Call *call, Store *store, JobId id);
+
+/* 200 with the bare job: the last step of many handlers. */
+void api_reply_job(Exchange *exchange, Call *call);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_explain.c - see api_explain.h. */
+#include "serve/api_explain.h"
+
+#include "serve/api_common.h"
+
+#include <stdio.h>
+
+/* What is said of a job: a stable word, a sentence, and what would help. */
+typedef struct Saying {
+    const char *reason;
+    Buf text;
+    const char *help; /* a command; %s is the id. NULL: nothing to do */
+    int64_t since_ms; /* 0: not said */
+    int64_t until_ms;
+} Saying;
+
+static void say_in(Buf *out, int64_t until_ms, int64_t wall_ms)
+{
+    char human[DURATION_TEXT_BYTES];
+    if (until_ms > wall_ms)
+        buf_printf(out, " (in %s)", duration_human(until_ms - wall_ms, human));
+}
+
+static void say_blocked(Saying *saying, const Job *job)
+{
+    bool handler = slice_is(job->reason, "no_handler");
+    saying->reason = handler ? "no_handler" : "blocked";
+    if (handler)
+        buf_printf(&saying->text,
+                   "its type '" SLICE_FMT "' has no handler; it waits until one is set",
+                   SLICE_ARG(job->type));
+    else
+        buf_printf(
+            &saying->text, "it waits: " SLICE_FMT,
+            SLICE_ARG(job->reason.bytes ? job->reason : SLICE_LITERAL("for other jobs")));
+}
+
+static void say_ready(Saying *saying, const ExplainFacts *facts)
+{
+    saying->since_ms = facts->job->dt_ms;
+    if (facts->node.draining) {
+        saying->reason = "draining";
+        buf_add_text(&saying->text, "the node is draining: it starts nothing more");
+    } else if (!facts->enabled) {
+        saying->reason = "disabled";
+        saying->help = "pawl config set enabled true";
+        buf_add_text(&saying->text, "starting jobs is switched off");
+    } else if (facts->ahead) {
+        saying->reason = "behind_others";
+        buf_printf(&saying->text,
+                   "it is ready; %s%u job%s of its queue go%s first, and %u of %u slots "
+                   "are in use",
+                   facts->ahead_more ? "at least " : "", facts->ahead,
+                   facts->ahead == 1 ? "" : "s", facts->ahead == 1 ? "es" : "",
+                   facts->node.slots_used, facts->node.slots);
+    } else if (facts->node.slots_used >= facts->node.slots) {
+        saying->reason = "no_free_slot";
+        saying->help = "pawl config set max_concurrent_jobs N";
+        buf_printf(&saying->text,
+                   "it is the next of its queue, but all %u slots are in use",
+                   facts->node.slots);
+    } else {
+        saying->reason = "next";
+        buf_add_text(&saying->text, "it is ready and will start at once");
+    }
+}
+
+static void say_running(Saying *saying, const Job *job)
+{
+    saying->since_ms = job->started_ms;
+    if (job->max_run_ms)
+        saying->until_ms = job->started_ms + job->max_run_ms;
+    bool stopping = job->flags & JOB_CANCELLING;
+    saying->reason = stopping ? "cancelling" : "running";
+    saying->help = stopping ? "pawl kill %s" : NULL;
+    buf_printf(&saying->text, "attempt %u runs on node " SLICE_FMT "%s", job->attempt,
+               SLICE_ARG(job->node), stopping ? "; its end is asked for" : "");
+}
+
+static void say_retrying(Saying *saying, const Job *job, int64_t wall_ms)
+{
+    saying->reason = "retrying";
+    saying->until_ms = job->dt_ms;
+    saying->help = "pawl retry %s";
+    buf_printf(&saying->text, "attempt %u ended with %s; it runs again", job->attempt,
+               code_name(job->outcome.code));
+    say_in(&saying->text, job->dt_ms, wall_ms);
+}
+
+static void say_final(Saying *saying, const Job *job)
+{
+    saying->reason = state_name(job->state);
+    saying->since_ms = job->finished_ms;
+    saying->help = job->state == JOB_DONE ? NULL : "pawl retry %s";
+    buf_printf(&saying->text, "it is over: %s after %u attempt%s", state_name(job->state),
+               job->attempt, job->attempt == 1 ? "" : "s");
+    Slice why = job->error.bytes ? job->error : job->reason;
+    if (why.bytes)
+        buf_printf(&saying->text, " (" SLICE_FMT ")", SLICE_ARG(why));
+}
+
+static void say(Saying *saying, const ExplainFacts *facts)
+{
+    const Job *job = facts->job;
+    switch (job->state) {
+    case JOB_DEFERRED:
+        saying->reason = "not_due";
+        saying->until_ms = job->dt_ms;
+        saying->help = "pawl set %s --at now";
+        buf_add_text(&saying->text, "its time has not come");
+        say_in(&saying->text, job->dt_ms, facts->wall_ms);
+        return;
+    case JOB_BLOCKED:
+        say_blocked(saying, job);
+        return;
+    case JOB_READY:
+        say_ready(saying, facts);
+        return;
+    case JOB_HELD:
+        saying->reason = "held";
+        saying->help = "pawl release %s";
+        buf_add_text(&saying->text, "it is held until someone releases it");
+        return;
+    case JOB_RUNNING:
+        say_running(saying, job);
+        return;
+    case JOB_PAUSED:
+    case JOB_HALTED:
+        saying->reason = state_name(job->state);
+        saying->help = "pawl resume %s";
+        buf_printf(&saying->text, "it is %s until someone resumes it",
+                   state_name(job->state));
+        return;
+    case JOB_RETRYING:
+        say_retrying(saying, job, facts->wall_ms);
+        return;
+    case JOB_DONE:
+    case JOB_FAILED:
+    case JOB_REJECTED:
+    case JOB_CANCELLED:
+        say_final(saying, job);
+        return;
+    }
+}
+
+void explain_json(JsonOut *json, const ExplainFacts *facts)
+{
+    const Job *job = facts->job;
+    Saying saying = { 0 };
+    say(&saying, facts);
+    char id[ID_TEXT_BYTES];
+    char command[128];
+    id_text(job->id, id);
+    json_object(json, NULL);
+    json_cstr(json, "id", id);
+    json_cstr(json, "state", state_name(job->state));
+    json_bool(json, "running", job->state == JOB_RUNNING);
+    json_cstr(json, "reason", saying.reason);
+    json_text(json, "text", buf_slice(&saying.text));
+    Slice help = slice_text(saying.help);
+    Slice before = slice_cut(&help, '%');
+    if (help.data)
+        snprintf(command, sizeof command, SLICE_FMT "%s" SLICE_FMT, SLICE_ARG(before), id,
+                 SLICE_ARG(slice_from(help, 1)));
+    json_cstr(json, "help", help.data ? command : saying.help);
+    json_time(json, "since", saying.since_ms);
+    json_time(json, "until", saying.until_ms);
+    if (job->state == JOB_READY) {
+        json_int(json, "ahead", facts->ahead);
+        json_bool(json, "ahead_more", facts->ahead_more);
+    } else {
+        json_null(json, "ahead");
+        json_bool(json, "ahead_more", false);
+    }
+    json_object(json, "slots");
+    json_int(json, "total", facts->node.slots);
+    json_int(json, "used", facts->node.slots_used);
+    json_object_end(json);
+    json_object_end(json);
+    buf_done(&saying.text);
+}
+
+/* --- Collecting the facts
+ * --------------------------------------------------------------- */
+
+static void count_ahead(ExplainFacts *facts, Call *call, Store *store)
+{
+    const Job *job = facts->job;
+    Load load = { .kind = LOAD_WINDOW,
+                  .tenant = job->tenant,
+                  .queue = job->queue,
+                  .pull = job->flags & JOB_PULL,
+                  .limit = EXPLAIN_AHEAD_MAX };
+    Loaded loaded = { 0 };
+    call->err = store->kind->load(store, &load, &loaded, &call->why);
+    while (!call->err && facts->ahead < loaded.count &&
+           loaded.jobs[facts->ahead].id != job->id)
+        facts->ahead++;
+    facts->ahead_more = facts->ahead == loaded.count && loaded.more;
+    loaded_done(&loaded);
+}
+
+static void read_facts(Call *call, Store *store)
+{
+    Exchange *exchange = call->context;
+    ExplainFacts *facts = exchange->state;
+    if (!call_load_job(call, store, exchange->id))
+        return;
+    facts->job = &call->job;
+    if (call->job.state == JOB_READY)
+        count_ahead(facts, call, store);
+}
+
+static void look_at_node(Call *call, Daemon *daemon)
+{
+    Exchange *exchange = call->context;
+    ExplainFacts *facts = exchange->state;
+    const Node *node = daemon_node(daemon);
+    facts->node = node_facts(node);
+    facts->enabled = node_settings(node)->enabled;
+}
+
+static void node_looked_at(Exchange *exchange, Call *call)
+{
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    JsonOut json = exchange_json(exchange);
+    explain_json(&json, exchange->state);
+    exchange_reply_json(exchange, 200);
+}
+
+static void facts_read(Exchange *exchange, Call *call)
+{
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    Call *next = exchange_call(exchange, CALL_LOOK, node_looked_at);
+    next->look = look_at_node;
+    exchange_send(exchange, next);
+}
+
+static void explain(Exchange *exchange)
+{
+    ExplainFacts *facts = ARENA_NEW(&exchange->arena, ExplainFacts);
+    facts->wall_ms = clock_now().wall_ms;
+    exchange->state = facts;
+    Call *call = exchange_call(exchange, CALL_READ, facts_read);
+    call->read = read_facts;
+    exchange_send(exchange, call);
+}
+
+void api_job_explain(Exchange *exchange)
+{
+    api_with_job(exchange, explain);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_explain.h - why a job is or is not running, in words and fields. */
+#ifndef SERVE_API_EXPLAIN_H
+#define SERVE_API_EXPLAIN_H
+
+#include "base/json_out.h"
+#include "core/node.h"
+#include "serve/exchange.h"
+
+void api_job_explain(Exchange *exchange);
+
+#define EXPLAIN_AHEAD_MAX 1000 /* jobs before it are counted up to here */
+
+/* Everything that the explanation is made of. */
+typedef struct ExplainFacts {
+    const Job *job;
+    int64_t wall_ms;
+    NodeFacts node;
+    bool enabled;
+    uint32_t ahead;  /* ready jobs of its lane that go first */
+    bool ahead_more; /* at least so many */
+} ExplainFacts;
+
+/* Pure: the object that the answer is. */
+void explain_json(JsonOut *json, const ExplainFacts *facts);
+
+#endif

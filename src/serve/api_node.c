@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_node.c - see api_node.h. */
+#include "serve/api_node.h"
+
+#include "serve/api_common.h"
+#include "serve/http.h"
+#include "serve/metrics.h"
+#include "serve/routes.h"
+#include "serve/settings.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void reply_out(Exchange *exchange, Call *call)
+{
+    if (call->err)
+        exchange_failed(exchange, call);
+    else
+        exchange_reply_json(exchange, 200);
+}
+
+static void look(Exchange *exchange, void (*look_at)(Call *, Daemon *), Step *then)
+{
+    Call *call = exchange_call(exchange, CALL_LOOK, then);
+    call->look = look_at;
+    exchange_send(exchange, call);
+}
+
+/* --- Settings -------------------------------------------------------------------------
+ */
+
+static void look_at_config(Call *call, Daemon *daemon)
+{
+    JsonOut json = exchange_json(call->context);
+    json_object(&json, NULL);
+    settings_json(&json, node_settings(daemon_node(daemon)));
+    json_object_end(&json);
+}
+
+void api_config_get(Exchange *exchange)
+{
+    look(exchange, look_at_config, reply_out);
+}
+
+typedef struct Changing {
+    const JsonIn *body;
+    NodeSettings settings;
+    size_t out; /* definitions on their way */
+} Changing;
+
+static void look_at_settings(Call *call, Daemon *daemon)
+{
+    const Exchange *exchange = call->context;
+    Changing *changing = exchange->state;
+    changing->settings = *node_settings(daemon_node(daemon));
+}
+
+static void defined(Exchange *exchange, Call *call)
+{
+    Changing *changing = exchange->state;
+    changing->out--;
+    if (call->err)
+        exchange_failed(exchange, call);
+    else if (!changing->out)
+        look(exchange, look_at_config, reply_out);
+}
+
+static void define(Exchange *exchange, const JsonIn *member)
+{
+    Changing *changing = exchange->state;
+    const Setting *setting = setting_find(member->key, NULL);
+    Call *call = exchange_call(exchange, CALL_EVENT, defined);
+    Buf text = { 0 };
+    setting_text(setting, &changing->settings, &text);
+    call->event.kind = EVENT_DEFINE;
+    call->event.table = SLICE_LITERAL(SETTINGS_TABLE);
+    call->event.key = slice_text(setting->name);
+    /* An empty text is a value too; no data would delete the definition. */
+    call->event.value =
+        slice_of(arena_copy(&call->arena, text.data, text.bytes), text.bytes);
+    buf_done(&text);
+    changing->out++;
+    exchange_send(exchange, call);
+}
+
+/* All members are checked before the first is sent: all or nothing. */
+static Err check(Changing *changing, Error *why)
+{
+    const NodeSettings first = node_settings_default();
+    for (const JsonIn *at = json_in_first(changing->body); at; at = at->next) {
+        Err err = settings_apply_json(&changing->settings, at, &first, why);
+        if (err)
+            return err;
+    }
+    return settings_check(&changing->settings, why);
+}
+
+static void settings_looked_at(Exchange *exchange, Call *call)
+{
+    Changing *changing = exchange->state;
+    Error why = { 0 };
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    Err err = check(changing, &why);
+    if (err) {
+        exchange_refuse(exchange,
+                        err == ERR_NOT_FOUND ? "unknown_field" : "invalid_value", "%s",
+                        why.text);
+        return;
+    }
+    for (const JsonIn *at = json_in_first(changing->body); at; at = at->next)
+        define(exchange, at);
+    if (!changing->out)
+        look(exchange, look_at_config, reply_out);
+}
+
+void api_config_patch(Exchange *exchange)
+{
+    Changing *changing = ARENA_NEW(&exchange->arena, Changing);
+    changing->body = api_body(exchange, &exchange->arena, false);
+    if (!changing->body)
+        return;
+    if (changing->body->kind != JSON_IN_OBJECT) {
+        exchange_refuse(exchange, "wrong_type", "the settings must be an object");
+        return;
+    }
+    exchange->state = changing;
+    look(exchange, look_at_settings, settings_looked_at);
+}
+
+/* --- Nodes
+ * ------------------------------------------------------------------------------ */
+
+static void running_json(void *context, const RunningJob *running)
+{
+    JsonOut *json = context;
+    char id[ID_TEXT_BYTES];
+    json_object(json, NULL);
+    json_cstr(json, "id", id_text(running->id, id));
+    json_int(json, "attempt", running->attempt);
+    json_time(json, "started_at", running->started_ms);
+    json_bool(json, "paused", running->paused);
+    json_bool(json, "stopping", running->stopping);
+    json_int(json, "slot", running->slot);
+    json_text(json, "tenant", running->tenant);
+    json_text(json, "queue", running->queue);
+    json_text(json, "type", running->type);
+    json_object_end(json);
+}
+
+static void node_json(JsonOut *json, Daemon *daemon)
+{
+    const DaemonFacts *facts = daemon_facts(daemon);
+    const Node *node = daemon_node(daemon);
+    NodeFacts of = node_facts(node);
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    double load[3] = { 0 };
+    if (getloadavg(load, 3) < 3)
+        load[0] = load[1] = load[2] = 0;
+    json_object(json, NULL);
+    json_cstr(json, "sysid", facts->sysid);
+    json_int(json, "number", facts->node);
+    json_cstr(json, "host", host);
+    json_int(json, "pid", getpid());
+    json_cstr(json, "version", PAWL_VERSION);
+    json_cstr(json, "listen", facts->listen);
+    json_cstr(json, "data", facts->data_dir);
+    json_cstr(json, "store", facts->store_url);
+    json_time(json, "started_at", facts->started_ms);
+    json_time(json, "heartbeat_at", clock_now().wall_ms);
+    json_bool(json, "enabled", node_settings(node)->enabled);
+    json_bool(json, "draining", of.draining);
+    json_int(json, "slots", of.slots);
+    json_int(json, "slots_used", of.slots_used);
+    json_int(json, "lanes", of.lanes);
+    json_int(json, "lanes_ready", of.lanes_ready);
+    json_int(json, "passes", (int64_t)of.passes);
+    json_object(json, "queues"); /* slots by queue: none has a limit of its own yet */
+    json_object_end(json);
+    json_array(json, "load");
+    for (size_t i = 0; i < 3; i++)
+        json_double(json, NULL, load[i]);
+    json_array_end(json);
+    json_array(json, "running");
+    node_running(node, running_json, json);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void look_at_nodes(Call *call, Daemon *daemon)
+{
+    JsonOut json = exchange_json(call->context);
+    json_object(&json, NULL);
+    json_array(&json, "items");
+    node_json(&json, daemon);
+    json_array_end(&json);
+    json_null(&json, "next_cursor");
+    json_object_end(&json);
+}
+
+void api_nodes(Exchange *exchange)
+{
+    look(exchange, look_at_nodes, reply_out);
+}
+
+static void look_at_node(Call *call, Daemon *daemon)
+{
+    JsonOut json = exchange_json(call->context);
+    node_json(&json, daemon);
+}
+
+void api_node_get(Exchange *exchange)
+{
+    const char *sysid = daemon_facts(exchange->daemon)->sysid;
+    if (!slice_is(exchange->parts[0], sysid))
+        exchange_refuse(exchange, "node_not_found", "the only node is %s", sysid);
+    else
+        look(exchange, look_at_node, reply_out);
+}
+
+/* --- Numbers
+ * ------------------------------------------------------------------------------ */
+
+typedef struct Numbers {
+    MetricsTotals totals;
+    uint64_t unfinished;
+    NodeFacts node;
+    uint64_t states[JOB_STATES];
+    Slice tenant; /* empty: of all */
+    JsonOut json;
+    Slice queue_tenant; /* the queue whose counts are coming in */
+    Slice queue;
+    uint64_t queue_states[JOB_STATES];
+    bool queue_open;
+    Arena *arena;
+} Numbers;
+
+static void look_at_numbers(Call *call, Daemon *daemon)
+{
+    const Exchange *exchange = call->context;
+    Numbers *numbers = exchange->state;
+    numbers->totals = metrics_totals(daemon_metrics(daemon));
+    numbers->unfinished = metrics_unfinished(daemon_metrics(daemon));
+    numbers->node = node_facts(daemon_node(daemon));
+}
+
+static void states_json(JsonOut *json, const char *key, const uint64_t *states, bool all)
+{
+    json_object(json, key);
+    for (unsigned i = 0; i < JOB_STATES; i++)
+        if (all || states[i])
+            json_int(json, state_name((JobState)i), (int64_t)states[i]);
+    json_object_end(json);
+}
+
+static void close_queue(Numbers *numbers)
+{
+    if (!numbers->queue_open)
+        return;
+    json_object(&numbers->json, NULL);
+    json_text(&numbers->json, "tenant", numbers->queue_tenant);
+    json_text(&numbers->json, "queue", numbers->queue);
+    states_json(&numbers->json, "jobs", numbers->queue_states, false);
+    json_object_end(&numbers->json);
+    memset(numbers->queue_states, 0, sizeof numbers->queue_states);
+    numbers->queue_open = false;
+}
+
+/* Counts come in order of tenant and queue. */
+static void take_count(void *context, const LaneCount *count)
+{
+    Numbers *numbers = context;
+    if (numbers->tenant.bytes && !slice_equal(numbers->tenant, count->tenant))
+        return;
+    if (!slice_equal(numbers->queue, count->queue) ||
+        !slice_equal(numbers->queue_tenant, count->tenant))
+        close_queue(numbers);
+    if (!numbers->queue_open) {
+        numbers->queue = slice_copy(numbers->arena, count->queue);
+        numbers->queue_tenant = slice_copy(numbers->arena, count->tenant);
+        numbers->queue_open = true;
+    }
+    numbers->queue_states[count->state] += count->count;
+    numbers->states[count->state] += count->count;
+}
+
+static void totals_json(JsonOut *json, const MetricsTotals *totals)
+{
+    json_object(json, "totals");
+    json_int(json, "added", (int64_t)totals->added);
+    json_int(json, "started", (int64_t)totals->started);
+    json_object(json, "finished");
+    for (size_t i = 0; i < METRICS_CODES; i++)
+        json_int(json, metrics_code_name(i), (int64_t)totals->finished[i]);
+    json_object_end(json);
+    json_object_end(json);
+    json_array(json, "by_priority");
+    for (size_t i = 0; i < METRICS_PRIORITIES; i++) {
+        if (!totals->added_by[i] && !totals->started_by[i] && !totals->finished_by[i])
+            continue;
+        json_object(json, NULL);
+        json_cstr(json, "priority", metrics_priority_name(i));
+        json_int(json, "added", (int64_t)totals->added_by[i]);
+        json_int(json, "started", (int64_t)totals->started_by[i]);
+        json_int(json, "finished", (int64_t)totals->finished_by[i]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void read_numbers(Call *call, Store *store)
+{
+    Exchange *exchange = call->context;
+    Numbers *numbers = exchange->state;
+    JsonOut *json = &numbers->json;
+    const DaemonFacts *facts = daemon_facts(exchange->daemon);
+    numbers->arena = &call->arena;
+    *json = exchange_json(exchange);
+    json_object(json, NULL);
+    json_array(json, "queues");
+    call->err = store->kind->counts(store, take_count, numbers, &call->why);
+    close_queue(numbers);
+    json_array_end(json);
+    states_json(json, "jobs", numbers->states, true);
+    json_int(json, "unfinished", (int64_t)numbers->unfinished);
+    json_object(json, "slots");
+    json_int(json, "total", numbers->node.slots);
+    json_int(json, "used", numbers->node.slots_used);
+    json_object_end(json);
+    totals_json(json, &numbers->totals);
+    json_int(json, "journal_lag_bytes", (int64_t)numbers->totals.journal_lag_bytes);
+    json_int(json, "late_results", (int64_t)numbers->node.late);
+    json_int(json, "uptime_ms", clock_now().wall_ms - facts->started_ms);
+    json_object_end(json);
+}
+
+static void numbers_looked_at(Exchange *exchange, Call *call)
+{
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    Call *next = exchange_call(exchange, CALL_READ, reply_out);
+    next->read = read_numbers;
+    exchange_send(exchange, next);
+}
+
+void api_stats(Exchange *exchange)
+{
+    Numbers *numbers = ARENA_NEW(&exchange->arena, Numbers);
+    if (exchange_param(exchange, "tenant").data) {
+        numbers->tenant = api_tenant(exchange, NULL);
+        if (!numbers->tenant.data)
+            return;
+    }
+    exchange->state = numbers;
+    look(exchange, look_at_numbers, numbers_looked_at);
+}
+
+/* --- Prometheus
+ * ---------------------------------------------------------------------------- */
+
+static void look_at_metrics(Call *call, Daemon *daemon)
+{
+    Exchange *exchange = call->context;
+    NodeFacts node = node_facts(daemon_node(daemon));
+    buf_clear(&exchange->out);
+    metrics_write(&exchange->out, daemon_metrics(daemon), &node);
+}
+
+static void read_queue_metrics(Call *call, Store *store)
+{
+    Exchange *exchange = call->context;
+    QueueCounts *counts = MEM_NEW(QueueCounts);
+    Load load = { .kind = LOAD_LANES, .limit = METRICS_QUEUES_MAX };
+    Loaded heads = { 0 };
+    call->err = store->kind->counts(store, queue_counts_add, counts, &call->why);
+    if (!call->err)
+        queue_counts_write(&exchange->out, counts);
+    if (!call->err)
+        call->err = store->kind->load(store, &load, &heads, &call->why);
+    if (!call->err)
+        queue_ages_write(&exchange->out, &heads, clock_now().wall_ms);
+    loaded_done(&heads);
+    mem_free(counts);
+}
+
+/* A store that fails must not hide the other numbers. */
+static void reply_metrics(Exchange *exchange, Call *call)
+{
+    (void)call;
+    http_requests_write(&exchange->out, exchange->http);
+    process_metrics_write(&exchange->out, daemon_facts(exchange->daemon)->started_ms);
+    exchange_reply(exchange, 200, "text/plain; version=0.0.4; charset=utf-8");
+}
+
+static void metrics_looked_at(Exchange *exchange, Call *call)
+{
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    Call *next = exchange_call(exchange, CALL_READ, reply_metrics);
+    next->read = read_queue_metrics;
+    exchange_send(exchange, next);
+}
+
+void api_metrics(Exchange *exchange)
+{
+    look(exchange, look_at_metrics, metrics_looked_at);
+}
+
+/* --- Health and ways in
+ * ---------------------------------------------------------------------- */
+
+static void reply_text(Exchange *exchange, const char *text)
+{
+    buf_add_text(&exchange->out, text);
+    exchange_reply(exchange, 200, "text/plain; charset=utf-8");
+}
+
+void api_root(Exchange *exchange)
+{
+    reply_text(exchange, "OK\n");
+}
+
+void api_livez(Exchange *exchange)
+{
+    reply_text(exchange, "ok\n");
+}
+
+void api_readyz(Exchange *exchange)
+{
+    const char *why = "starting";
+    if (daemon_ready(exchange->daemon, &why))
+        reply_text(exchange, "ready\n");
+    else
+        exchange_refuse(exchange, problem_find(why) ? why : "unavailable",
+                        "not ready: %s", why);
+}
+
+void api_index(Exchange *exchange)
+{
+    JsonOut json = exchange_json(exchange);
+    json_object(&json, NULL);
+    json_cstr(&json, "version", PAWL_VERSION);
+    json_cstr(&json, "description", "/openapi.json");
+    json_array(&json, "paths");
+    for (size_t i = 0; i < route_count; i++) {
+        bool again = i > 0 && strcmp(routes[i].path, routes[i - 1].path) == 0;
+        if (!again)
+            json_cstr(&json, NULL, routes[i].path);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    exchange_reply_json(exchange, 200);
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http.c - see http.h. Here: opening and closing, and a request from its first line to
+ * its handler.
+ *
+ * The order for each request: request line (on_uri), headers (begin: who asks, which
+ * route, how large), body, handler, answer (http_reply.c), end (on_completed). What is
+ * refused before the handler is refused there, in that order. */
+#include "serve/http_inside.h"
+
+#include "base/log.h"
+#include "serve/guard.h"
+#include "serve/peer.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER_BYTES_MAX  (16u << 10)
+#define BODY_BYTES_MAX    (64ull << 20)
+#define CONNECTIONS_MAX   10000
+#define DESCRIPTORS_KEPT  128 /* for files, jobs and the rest of the daemon */
+#define DISCARD_TIMES_MAX 4   /* of a chunked body over the limit */
+
+/* --- Refusing before the handler ------------------------------------------------------
+ */
+
+static bool peer_is_allowed(Conn *conn)
+{
+    Http *http = conn->listener->http;
+    uid_t uid = 0;
+    if (!conn->peer_known) {
+        conn->peer_known = true;
+        conn->peer_allowed =
+            http->options.peer_uid(conn->fd, &uid) && (uid == http->own_uid || uid == 0);
+    }
+    return conn->peer_allowed;
+}
+
+static bool changes_state(Method method)
+{
+    return method != METHOD_GET;
+}
+
+/* What a browser must not be used for. False after it refused. */
+static bool check_origin(Conn *conn, Method method)
+{
+    Exchange *exchange = conn->exchange;
+    Slice host = exchange_header(exchange, "Host");
+    if (conn->listener->tcp && host.data && !host_is_local(host)) {
+        exchange_refuse(exchange, "host_not_allowed",
+                        "the Host header names another machine");
+        return false;
+    }
+    if (!changes_state(method))
+        return true;
+    Slice origin = exchange_header(exchange, "Origin");
+    if (!fetch_site_is_own(exchange_header(exchange, "Sec-Fetch-Site")) ||
+        (origin.data && !origin_is_host(origin, host))) {
+        exchange_refuse(exchange, "origin_not_allowed",
+                        "the request comes from a page of another site");
+        return false;
+    }
+    return true;
+}
+
+static enum MHD_Result count_length(void *context, enum MHD_ValueKind kind,
+                                    const char *name, const char *value)
+{
+    (void)kind;
+    (void)value;
+    unsigned *lengths = context;
+    *lengths += name && strcasecmp(name, "Content-Length") == 0;
+    return MHD_YES;
+}
+
+/* Exactly one way to know where the body ends, and an end within the limit. */
+static bool check_body(Conn *conn)
+{
+    Exchange *exchange = conn->exchange;
+    Http *http = conn->listener->http;
+    Slice coding = exchange_header(exchange, "Transfer-Encoding");
+    unsigned lengths = 0;
+    MHD_get_connection_values(conn->connection, MHD_HEADER_KIND, count_length, &lengths);
+    if (lengths + (coding.data != NULL) > 1) {
+        conn->close = true;
+        exchange_refuse(exchange, "bad_request",
+                        "the length of the body is given more than once");
+        return false;
+    }
+    if (coding.data && strcasecmp(coding.data, "chunked") != 0) {
+        conn->close = true;
+        exchange_refuse(exchange, "not_implemented",
+                        "only the transfer coding 'chunked' is known");
+        return false;
+    }
+    const char *length =
+        MHD_lookup_connection_value(conn->connection, MHD_HEADER_KIND, "Content-Length");
+    unsigned long long bytes = 0;
+    if (length && sscanf(length, "%llu", &bytes) == 1 &&
+        bytes > http->options.body_bytes_max) {
+        exchange_refuse(exchange, "body_too_large",
+                        "the body has %llu bytes; the limit is %llu", bytes,
+                        (unsigned long long)http->options.body_bytes_max);
+        return false;
+    }
+    return true;
+}
+
+static void refuse_method(Exchange *exchange, unsigned allowed, const char *method)
+{
+    Buf list = { 0 };
+    for (unsigned i = 0; i < METHODS; i++)
+        if (allowed & 1u << i)
+            buf_printf(&list, "%s%s%s", list.bytes ? ", " : "", method_name((Method)i),
+                       i == METHOD_GET ? ", HEAD" : "");
+    exchange_add_header(exchange, "Allow", buf_cstr(&list));
+    if (strcmp(method, "OPTIONS") == 0)
+        exchange_reply(exchange, 204, NULL);
+    else
+        exchange_refuse(exchange, "method_not_allowed", "use %s", buf_cstr(&list));
+    buf_done(&list);
+}
+
+static void refuse_param(Exchange *exchange, const Param *param)
+{
+    Problem problem;
+    char quoted[LOG_QUOTE_BYTES];
+    problem_set(&problem, "unknown_parameter", "there is no parameter %.120s here",
+                log_quote(param->name, quoted));
+    problem_hint(&problem, "%s%.160s",
+                 exchange->route->params[0] ? "there are: " : "there are none",
+                 exchange->route->params);
+    exchange_problem(exchange, &problem);
+}
+
+/* Method, path and query to a route. False after it refused. */
+static bool find_route(Conn *conn, const char *uri, Method method, const char *verb)
+{
+    Exchange *exchange = conn->exchange;
+    Slice query = slice_text(uri);
+    Slice path = slice_cut(&query, '?');
+    unsigned allowed = 0;
+    if (!path.bytes || path.data[0] != '/') {
+        exchange_refuse(exchange, "bad_request", "the path must begin with a slash");
+        return false;
+    }
+    exchange->route =
+        route_find(method, path, &exchange->arena, exchange->parts, &allowed);
+    if (!exchange->route && allowed) {
+        refuse_method(exchange, allowed, verb);
+        return false;
+    }
+    if (!exchange->route) {
+        exchange_refuse(exchange, "path_not_found", "there is nothing at this path");
+        return false;
+    }
+    if (params_parse(query, &exchange->arena, &exchange->params,
+                     &exchange->param_count)) {
+        exchange_refuse(exchange, "bad_request", "the query of the URL is not valid");
+        return false;
+    }
+    const Param *unknown =
+        route_unknown_param(exchange->route, exchange->params, exchange->param_count);
+    if (unknown)
+        refuse_param(exchange, unknown);
+    return !unknown;
+}
+
+static Method method_of(const char *verb)
+{
+    if (strcmp(verb, "HEAD") == 0)
+        return METHOD_GET;
+    for (unsigned i = 0; i < METHODS; i++)
+        if (strcmp(verb, method_name((Method)i)) == 0)
+            return (Method)i;
+    return METHOD_NONE;
+}
+
+/* All headers are there. */
+static void begin(Conn *conn, const char *verb)
+{
+    Exchange *exchange = conn->exchange;
+    Method method = method_of(verb);
+    if (conn->listener->http->closing)
+        exchange_refuse(exchange, "draining", "the server is closing");
+    else if (!peer_is_allowed(conn))
+        exchange_refuse(exchange, "user_not_allowed",
+                        "only the daemon's own user and root may use it");
+    else if (check_origin(conn, method) && check_body(conn))
+        find_route(conn, exchange->state, method, verb);
+}
+
+/* --- libmicrohttpd's callbacks
+ * ----------------------------------------------------------- */
+
+static uint64_t body_expected(const Conn *conn)
+{
+    unsigned long long bytes = 0;
+    const char *length =
+        MHD_lookup_connection_value(conn->connection, MHD_HEADER_KIND, "Content-Length");
+    if (exchange_header(conn->exchange, "Transfer-Encoding").data)
+        return UINT64_MAX;
+    return length && sscanf(length, "%llu", &bytes) == 1 ? bytes : 0;
+}
+
+/* The answer is known before the body was read: a small body is read and dropped so that
+ * the connection can go on, else the answer goes out at once. */
+static enum MHD_Result refused_early(Conn *conn)
+{
+    if (!conn->close && body_expected(conn) <= DISCARD_BYTES_MAX) {
+        conn->phase = PHASE_REFUSED;
+        return MHD_YES;
+    }
+    conn->close = true;
+    conn->linger = true;
+    return http_queue(conn);
+}
+
+static enum MHD_Result on_headers(Conn *conn, const char *verb)
+{
+    const HttpOptions *options = &conn->listener->http->options;
+    uint64_t expected = body_expected(conn);
+    begin(conn, verb);
+    conn->body_from_ms = clock_now().boot_ms;
+    conn_deadline(conn, options->body_ms);
+    if (conn->exchange->replied)
+        return refused_early(conn);
+    conn->phase = PHASE_BODY;
+    if (expected != UINT64_MAX && expected <= options->body_bytes_max)
+        buf_room(&conn->exchange->body, (size_t)expected);
+    return MHD_YES;
+}
+
+static enum MHD_Result on_body(Conn *conn, const char *bytes, size_t count)
+{
+    Http *http = conn->listener->http;
+    Exchange *exchange = conn->exchange;
+    uint64_t most = http->options.body_bytes_max;
+    uint64_t so_far = exchange->body.bytes + conn->discarded;
+    int64_t allowed_ms = (int64_t)(so_far * MS_PER_S / HTTP_BYTES_PER_S);
+    conn->deadline_ms = conn->body_from_ms + http->options.body_ms + allowed_ms;
+    if (conn->phase == PHASE_BODY && exchange->body.bytes + count <= most) {
+        buf_add(&exchange->body, bytes, count);
+        return MHD_YES;
+    }
+    /* Only a chunked body comes here from PHASE_BODY: others said their length. */
+    if (conn->phase == PHASE_BODY) {
+        conn->too_large = true;
+        conn->close = true;
+        conn->phase = PHASE_REFUSED;
+        exchange_refuse(exchange, "body_too_large", "the limit is %llu bytes",
+                        (unsigned long long)most);
+    }
+    conn->discarded += count;
+    return conn->discarded > most * DISCARD_TIMES_MAX ? MHD_NO : MHD_YES;
+}
+
+static enum MHD_Result run(Conn *conn)
+{
+    Exchange *exchange = conn->exchange;
+    conn_deadline(conn, -1);
+    if (conn->counted) {
+        conn->counted = false;
+        http_quiet(conn->listener->http);
+    }
+    if (conn->phase == PHASE_BODY) {
+        conn->phase = PHASE_RUN;
+        exchange->state = NULL;
+        exchange->route->handle(exchange);
+    }
+    if (conn->phase == PHASE_RUN && !exchange_drive(exchange))
+        return MHD_YES;
+    return http_queue(conn);
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+                                  const char *url, const char *verb, const char *version,
+                                  const char *body, size_t *body_bytes, void **request)
+{
+    (void)context;
+    (void)connection;
+    (void)url;
+    (void)version;
+    Conn *conn = *request;
+    if (!conn)
+        return MHD_NO;
+    if (conn->phase == PHASE_HEAD)
+        return on_headers(conn, verb);
+    if (*body_bytes) {
+        size_t count = *body_bytes;
+        *body_bytes = 0;
+        return on_body(conn, body, count);
+    }
+    return run(conn);
+}
+
+/* The request line is there, as it was sent. Its text is kept in `state` until the
+ * handler has it. */
+static void *on_uri(void *context, const char *uri, struct MHD_Connection *connection)
+{
+    Listener *listener = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    Conn *conn = info ? info->socket_context : NULL;
+    if (!conn)
+        return NULL;
+    if (!conn->exchange)
+        conn->exchange = exchange_new(conn);
+    conn->exchange->state = slice_cstr(&conn->exchange->arena, slice_text(uri));
+    conn->phase = PHASE_HEAD;
+    conn_deadline(conn, listener->http->options.header_ms);
+    return conn;
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)connection;
+    (void)code;
+    Listener *listener = context;
+    Conn *conn = *request;
+    if (!conn)
+        return;
+    *request = NULL;
+    if (conn->counted) {
+        conn->counted = false;
+        http_quiet(listener->http);
+    }
+    if (conn->exchange->stream)
+        stream_unlink(conn->exchange->stream);
+    if (exchange_abandon(conn->exchange))
+        exchange_reset(conn->exchange);
+    else
+        conn->exchange = NULL;
+    conn->phase = PHASE_IDLE;
+    conn->discarded = 0;
+    conn_deadline(conn, listener->http->options.idle_ms);
+}
+
+static Conn *conn_new(Listener *listener, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    Conn *conn = MEM_NEW(Conn);
+    conn->listener = listener;
+    conn->connection = connection;
+    conn->fd = info->connect_fd;
+    conn_deadline(conn, listener->http->options.header_ms);
+    Http *http = listener->http;
+    pthread_mutex_lock(&http->lock);
+    conn->next = http->conns;
+    if (http->conns)
+        http->conns->previous = conn;
+    http->conns = conn;
+    pthread_mutex_unlock(&http->lock);
+    return conn;
+}
+
+static void conn_free(Conn *conn)
+{
+    Http *http = conn->listener->http;
+    pthread_mutex_lock(&http->lock);
+    if (conn->previous)
+        conn->previous->next = conn->next;
+    else
+        http->conns = conn->next;
+    if (conn->next)
+        conn->next->previous = conn->previous;
+    pthread_mutex_unlock(&http->lock);
+    if (conn->linger)
+        conn_linger(conn);
+    exchange_free(conn->exchange);
+    mem_free(conn);
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection,
+                          void **socket_context, enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *socket_context = conn_new(context, connection);
+        return;
+    }
+    conn_free(*socket_context);
+    *socket_context = NULL;
+}
+
+/* Paths and queries stay as they were sent; routes.c decodes them part by part. */
+static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+static void log_library(void *context, const char *format, va_list args)
+    PRINTF_LIKE(2, 0);
+static void log_library(void *context, const char *format, va_list args)
+{
+    (void)context;
+    char text[256];
+    char quoted[LOG_QUOTE_BYTES];
+    vsnprintf(text, sizeof text, format, args);
+    log_event(LOG_DEBUG, "http.note", "msg=%s", log_quote(slice_text(text), quoted));
+}
+
+/* --- Opening and closing
+ * -------------------------------------------------------------------- */
+
+static Err start(Http *http, int fd, bool tcp, Error *why)
+{
+    Listener *listener = &http->listeners[http->listener_count];
+    const HttpOptions *options = &http->options;
+    *listener = (Listener){ .http = http, .tcp = tcp, .fd = -1 };
+    unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD |
+                     MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    /* Half of the memory of a connection is for what it reads. */
+    size_t memory = options->header_bytes_max * 2;
+    unsigned threads = tcp && options->threads > 1 ? options->threads : 0;
+    listener->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, listener, /* */
+        MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
+        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, memory / 8, MHD_OPTION_CONNECTION_LIMIT,
+        options->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, listener, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, listener, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_END);
+    if (!listener->daemon) {
+        close(fd);
+        return error_set(why, ERR_LIMIT, "cannot start the HTTP server");
+    }
+    http->listener_count++;
+    return ERR_OK;
+}
+
+static void fill_options(HttpOptions *to)
+{
+    struct rlimit files = { 0 };
+    to->header_bytes_max = to->header_bytes_max ? to->header_bytes_max : HEADER_BYTES_MAX;
+    to->body_bytes_max = to->body_bytes_max ? to->body_bytes_max : BODY_BYTES_MAX;
+    to->connections_max = to->connections_max ? to->connections_max : CONNECTIONS_MAX;
+    to->header_ms = to->header_ms ? to->header_ms : 20 * MS_PER_S;
+    to->body_ms = to->body_ms ? to->body_ms : 30 * MS_PER_S;
+    to->idle_ms = to->idle_ms ? to->idle_ms : 75 * MS_PER_S;
+    to->send_ms = to->send_ms ? to->send_ms : 60 * MS_PER_S;
+    to->peer_uid = to->peer_uid ? to->peer_uid : peer_uid;
+    if (!getrlimit(RLIMIT_NOFILE, &files) &&
+        files.rlim_cur < to->connections_max + DESCRIPTORS_KEPT) {
+        uint32_t most = files.rlim_cur > 2 * DESCRIPTORS_KEPT
+                            ? (uint32_t)files.rlim_cur - DESCRIPTORS_KEPT
+                            : DESCRIPTORS_KEPT;
+        log_event(LOG_WARN, "http.connections", "max=%u wanted=%u why=\"open files\"",
+                  most, to->connections_max);
+        to->connections_max = most;
+    }
+}
+
+static Err open_listeners(Http *http, Error *why)
+{
+    const HttpOptions *options = &http->options;
+    int fd;
+    if (options->tcp && options->tcp[0]) {
+        Err err = listen_tcp(options->tcp, &fd, http->address, why);
+        if (!err)
+            err = start(http, fd, true, why);
+        if (err)
+            return err;
+    }
+    if (!options->socket_path || !options->socket_path[0])
+        return ERR_OK;
+    Err err = listen_unix(options->socket_path, &fd, why);
+    if (err)
+        return err;
+    http->socket_path = mem_copy(options->socket_path, strlen(options->socket_path) + 1);
+    return start(http, fd, false, why);
+}
+
+Err http_open(const HttpOptions *options, Daemon *daemon, Http **out_http, Error *why)
+{
+    assert(route_count <= ROUTES_MAX);
+    Http *http = MEM_NEW(Http);
+    http->options = *options;
+    fill_options(&http->options);
+    http->daemon = daemon;
+    http->own_uid = geteuid();
+    http->wake_fd = -1;
+    pthread_mutex_init(&http->lock, NULL);
+    pthread_cond_init(&http->quiet, NULL);
+    Err err = tick_open(http, why);
+    if (!err)
+        err = open_listeners(http, why);
+    if (err) {
+        http_close(http);
+        return err;
+    }
+    *out_http = http;
+    return ERR_OK;
+}
+
+const char *http_address(const Http *http)
+{
+    return http->address;
+}
+
+static void wait_until_quiet(Http *http)
+{
+    pthread_mutex_lock(&http->lock);
+    while (http->busy)
+        pthread_cond_wait(&http->quiet, &http->lock);
+    pthread_mutex_unlock(&http->lock);
+}
+
+void http_close(Http *http)
+{
+    if (!http)
+        return;
+    http->closing = true;
+    if (http->socket_path)
+        unlink(http->socket_path);
+    for (size_t i = 0; i < http->listener_count; i++)
+        http->listeners[i].fd = MHD_quiesce_daemon(http->listeners[i].daemon);
+    if (http->ticking)
+        tick_wake(http);
+    wait_until_quiet(http);
+    for (size_t i = 0; i < http->listener_count; i++) {
+        MHD_stop_daemon(http->listeners[i].daemon);
+        if (http->listeners[i].fd >= 0)
+            close(http->listeners[i].fd);
+    }
+    tick_close(http);
+    pthread_mutex_destroy(&http->lock);
+    pthread_cond_destroy(&http->quiet);
+    mem_free(http->socket_path);
+    mem_free(http);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http_inside.h - the HTTP server's own state, shared by http*.c and exchange.c only. */
+#ifndef SERVE_HTTP_INSIDE_H
+#define SERVE_HTTP_INSIDE_H
+
+#include "serve/exchange.h"
+#include "serve/http.h"
+#include "serve/listen.h"
+#include "serve/routes.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define PARAMS_MAX 64
+#define DISCARD_BYTES_MAX                                                                \
+    (64u << 10) /* of a refused body: read it, keep the connection */
+#define LINGERS_MAX 64
+
+typedef enum Phase {
+    PHASE_IDLE,    /* between requests */
+    PHASE_HEAD,    /* the request line is there */
+    PHASE_BODY,    /* being received */
+    PHASE_REFUSED, /* the answer is known: the body is read and dropped */
+    PHASE_RUN,     /* with its handler */
+    PHASE_SENT,    /* the answer is queued */
+} Phase;
+
+/* A call and the step that goes on with it. */
+typedef struct Errand {
+    Call call; /* must be first */
+    Step *then;
+    Exchange *exchange;
+    struct Errand *next;     /* of all of the exchange */
+    struct Errand *finished; /* of those that are done */
+} Errand;
+
+typedef struct Listener {
+    struct Http *http;
+    struct MHD_Daemon *daemon;
+    bool tcp;
+    int fd; /* after it was taken back from the daemon; else -1 */
+} Listener;
+
+typedef struct Conn {
+    struct Conn *previous;
+    struct Conn *next;
+    Listener *listener;
+    struct MHD_Connection *connection;
+    int fd;
+    _Atomic int64_t deadline_ms; /* boot time; TIME_NEVER: none */
+    bool peer_known;
+    bool peer_allowed;
+    atomic_bool linger; /* answered before all was read: drain before closing */
+    bool close;  /* after this answer */
+
+    Phase phase;
+    bool counted;       /* as busy, because it is parked */
+    uint64_t discarded; /* of a refused body */
+    bool too_large;
+    int64_t body_from_ms;
+    Exchange *exchange; /* NULL: to be made for the next request */
+} Conn;
+
+typedef struct Linger { /* a connection that is closed, but not to the client's face */
+    int fd;
+    int64_t until_ms;
+} Linger;
+
+#define STATUS_SLOTS 32
+
+struct Http {
+    HttpOptions options;
+    Daemon *daemon;
+    uid_t own_uid;
+    Listener listeners[2];
+    size_t listener_count;
+    char address[LISTEN_TEXT_BYTES];
+    char *socket_path;
+    atomic_bool closing;
+
+    pthread_t ticker;
+    bool ticking;
+    int wake_fd;
+    int tick_ms;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t quiet; /* nothing is parked or out any more */
+    size_t busy;          /* connections parked, calls of streams, streams */
+    Conn *conns;
+    Stream *streams;
+    Linger lingers[LINGERS_MAX];
+    size_t linger_count;
+
+    atomic_ullong requests[ROUTES_MAX + 1][STATUS_SLOTS]; /* last row: no route */
+};
+
+/* Exchanges: exchange.c. A connection has one at a time, used again and again. */
+Exchange *exchange_new(Conn *conn);
+void exchange_reset(Exchange *exchange); /* for the next request */
+void exchange_free(Exchange *exchange);
+
+/* The client is gone. False if calls are still out: then the exchange is on its own, and
+ * goes with the last of them. */
+bool exchange_abandon(Exchange *exchange);
+
+/* Runs steps until there is a reply (true) or everything is out (false, and the
+ * connection is parked). */
+bool exchange_drive(Exchange *exchange);
+
+/* Answers: http_reply.c. */
+enum MHD_Result http_queue(Conn *conn);
+
+/* Time: http_tick.c. */
+Err tick_open(Http *http, Error *why);
+void tick_close(Http *http);
+void tick_wake(Http *http);
+void conn_deadline(Conn *conn, int64_t after_ms); /* from now; negative: none */
+void conn_linger(Conn *conn);                     /* called when it is about to close */
+
+/* Streams: http_stream.c. */
+struct MHD_Response *stream_response(Stream *stream, Conn *conn);
+void stream_unlink(Stream *stream); /* its connection goes */
+void streams_wake(Http *http);      /* under http->lock */
+
+void http_busy(Http *http);
+void http_quiet(Http *http);
+
+#endif

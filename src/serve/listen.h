@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listen.h - listening sockets on loopback addresses and in the file system. */
+#ifndef SERVE_LISTEN_H
+#define SERVE_LISTEN_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+#define LISTEN_TEXT_BYTES 64
+
+/* "127.0.0.1:7420", "localhost:0" or "[::1]:7420"; anything but loopback is refused.
+ * out_text gets the address as really bound. */
+MUST_CHECK Err listen_tcp(const char *address, int *out_fd,
+                          char out_text[LISTEN_TEXT_BYTES], Error *why);
+
+/* A socket of mode 0600 at `path`, whatever the umask. One that a dead process left
+ * there is replaced; ERR_BUSY if someone still listens on it. */
+MUST_CHECK Err listen_unix(const char *path, int *out_fd, Error *why);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* openapi.c - see openapi.h. Routes, job fields and problems come from their own tables;
+ * here are only the shapes that no other table has. */
+#include "serve/openapi.h"
+
+#include "serve/job_json.h"
+#include "serve/routes.h"
+
+#include <stdio.h>
+
+/* --- Shapes
+ * ----------------------------------------------------------------------------- */
+
+#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+#define LIST_OF(name)                                                                    \
+    "{\"type\":\"object\",\"required\":[\"items\",\"next_cursor\"],\"properties\":{"     \
+    "\"items\":{\"type\":\"array\",\"items\":" REF(                                      \
+        name) "},"                                                                       \
+              "\"next_cursor\":{\"type\":[\"string\",\"null\"]},"                        \
+              "\"partial\":{\"type\":\"boolean\"}}}"
+#define COUNTS "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}"
+#define STRING "{\"type\":\"string\"}"
+#define NUMBER "{\"type\":\"integer\"}"
+#define BOOL   "{\"type\":\"boolean\"}"
+
+typedef struct Shape {
+    const char *name;
+    const char *schema;
+} Shape;
+
+static const Shape shapes[] = {
+    { "Added",
+      "{\"type\":\"object\",\"required\":[\"id\",\"job\"],\"properties\":{\"id\":" STRING
+      ",\"job\":" REF("Job") ",\"result\":{\"type\":[\"string\",\"null\"]},"
+                             "\"result_base64\":" STRING "}}" },
+    { "BulkLine",
+      "{\"description\":\"one per line of the request, and a summary at the end\","
+      "\"type\":\"object\",\"properties\":{\"line\":" NUMBER ",\"id\":" STRING
+      ",\"error\":" REF("Problem") ",\"summary\":{\"type\":\"object\",\"properties\":{"
+                                   "\"accepted\":" NUMBER ",\"rejected\":" NUMBER
+                                   ",\"durable\":" BOOL "}}}}" },
+    { "JobList", LIST_OF("Job") },
+    { "Removed",
+      "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"removed\":" BOOL "}}" },
+    { "Action", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+                "\"reason\":" STRING "}}" },
+    { "Attempt",
+      "{\"type\":\"object\",\"properties\":{\"attempt\":" NUMBER
+      ",\"retry_number\":" NUMBER ",\"node\":{\"type\":[\"string\",\"null\"]},"
+      "\"started_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"finished_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"run_ms\":{\"type\":[\"integer\",\"null\"]},"
+      "\"code\":{\"type\":[\"string\",\"null\"]},"
+      "\"exitcode\":{\"type\":[\"integer\",\"null\"]},"
+      "\"exit_status\":{\"type\":[\"integer\",\"null\"]},"
+      "\"signal\":{\"type\":[\"integer\",\"null\"]},"
+      "\"error\":{\"type\":[\"string\",\"null\"]}}}" },
+    { "AttemptList", LIST_OF("Attempt") },
+    { "Explanation",
+      "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"state\":" STRING
+      ",\"running\":" BOOL ",\"reason\":" STRING ",\"text\":" STRING
+      ",\"help\":{\"type\":[\"string\",\"null\"]},"
+      "\"since\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"until\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"ahead\":{\"type\":[\"integer\",\"null\"]},\"ahead_more\":" BOOL
+      ",\"slots\":" COUNTS "}}" },
+    { "Config", "{\"type\":\"object\",\"description\":\"settings by name\"}" },
+    { "Node",
+      "{\"type\":\"object\",\"properties\":{\"sysid\":" STRING ",\"number\":" NUMBER
+      ",\"host\":" STRING ",\"pid\":" NUMBER ",\"version\":" STRING ",\"listen\":" STRING
+      ",\"data\":" STRING ",\"store\":" STRING
+      ",\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
+      "\"heartbeat_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
+      "\"enabled\":" BOOL ",\"draining\":" BOOL ",\"slots\":" NUMBER
+      ",\"slots_used\":" NUMBER ",\"lanes\":" NUMBER ",\"lanes_ready\":" NUMBER
+      ",\"passes\":" NUMBER ",\"queues\":" COUNTS
+      ",\"load\":{\"type\":\"array\",\"items\":{\"type\":\"number\"}},"
+      "\"running\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}" },
+    { "NodeList", LIST_OF("Node") },
+    { "Stats",
+      "{\"type\":\"object\",\"properties\":{\"jobs\":" COUNTS
+      ",\"queues\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+      "\"unfinished\":" NUMBER ",\"slots\":" COUNTS ",\"totals\":{\"type\":\"object\"},"
+      "\"by_priority\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+      "\"journal_lag_bytes\":" NUMBER ",\"late_results\":" NUMBER ",\"uptime_ms\":" NUMBER
+      "}}" },
+    { "Index", "{\"type\":\"object\",\"properties\":{\"version\":" STRING
+               ",\"description\":" STRING
+               ",\"paths\":{\"type\":\"array\",\"items\":" STRING "}}}" },
+    { "OpenApi", "{\"type\":\"object\"}" },
+    { "Lines", "{\"type\":\"string\",\"description\":\"one payload per line\"}" },
+    { "LinesAdded",
+      "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"count\":" NUMBER
+      ",\"ids\":{\"type\":\"array\",\"items\":" STRING "}}}" },
+};
+
+/* --- Parameters
+ * --------------------------------------------------------------------------- */
+
+typedef struct ParamRow {
+    const char *name;
+    const char *schema;
+    const char *meaning;
+} ParamRow;
+
+static const ParamRow param_rows[] = {
+    { "tenant", STRING, "whose jobs; `default` if not given" },
+    { "wait", STRING, "one job only: answer when it is final, or after this duration" },
+    { "state", STRING, "alternatives separated by commas" },
+    { "type", STRING, "alternatives; a trailing * matches any rest" },
+    { "queue", STRING, "alternatives; a trailing * matches any rest" },
+    { "tag", STRING, "alternatives" },
+    { "name", STRING, "alternatives; a trailing * matches any rest" },
+    { "priority", STRING, "a number, or as in >=5" },
+    { "node", STRING, "sysid of the node of the last attempt" },
+    { "parent", STRING, "id of the job that added it" },
+    { "schedule", STRING, "the schedule that added it" },
+    { "group", STRING, "its group" },
+    { "created_after", STRING, "a time, or -2h" },
+    { "created_before", STRING, "a time, or -2h" },
+    { "q", STRING, "query text, as in state:failed tag:import created:>-2h" },
+    { "limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
+      "jobs per page" },
+    { "cursor", STRING, "next_cursor of the page before" },
+    { "order", "{\"type\":\"string\",\"enum\":[\"newest\",\"dispatch\"]}",
+      "of the list" },
+    { "attempt", "{\"type\":\"integer\",\"minimum\":1}", "the last one if not given" },
+    { "stream", "{\"type\":\"string\",\"enum\":[\"stdout\",\"stderr\"]}",
+      "both if not given" },
+    { "follow", "{\"type\":\"string\",\"enum\":[\"0\",\"1\"]}",
+      "go on until the job is over" },
+};
+
+static void param_json(JsonOut *json, Slice name, const char *place)
+{
+    const char *schema = STRING;
+    const char *meaning = NULL;
+    for (size_t i = 0; i < sizeof param_rows / sizeof *param_rows; i++) {
+        if (!slice_is(name, param_rows[i].name) || strcmp(place, "query") != 0)
+            continue;
+        schema = param_rows[i].schema;
+        meaning = param_rows[i].meaning;
+    }
+    json_object(json, NULL);
+    json_text(json, "name", name);
+    json_cstr(json, "in", place);
+    json_bool(json, "required", strcmp(place, "path") == 0);
+    if (meaning)
+        json_cstr(json, "description", meaning);
+    json_raw(json, "schema", slice_text(schema));
+    json_object_end(json);
+}
+
+static void params_json(JsonOut *json, const Route *route)
+{
+    json_array(json, "parameters");
+    Slice path = slice_text(route->path);
+    while (path.data) {
+        Slice part = slice_cut(&path, '/');
+        if (part.bytes > 2 && part.data[0] == '{')
+            param_json(json, slice_of(part.data + 1, part.bytes - 2), "path");
+    }
+    Slice names = slice_text(strcmp(route->params, "*") == 0 ? "" : route->params);
+    while (names.bytes) {
+        Slice name = slice_cut(&names, ' ');
+        if (name.bytes)
+            param_json(json, name, "query");
+    }
+    json_array_end(json);
+}
+
+/* --- Operations
+ * ----------------------------------------------------------------------------- */
+
+static void content_json(JsonOut *json, const char *type, const char *schema)
+{
+    char ref[96];
+    snprintf(ref, sizeof ref, "{\"$ref\":\"#/components/schemas/%s\"}", schema);
+    json_object(json, type);
+    json_raw(json, "schema", slice_text(ref));
+    json_object_end(json);
+}
+
+static void body_json(JsonOut *json, const Route *route)
+{
+    if (!route->body)
+        return;
+    bool lines = strcmp(route->body, "Lines") == 0;
+    json_object(json, "requestBody");
+    json_bool(json, "required", strcmp(route->body, "Action") != 0);
+    json_object(json, "content");
+    content_json(json, lines ? "text/plain" : "application/json", route->body);
+    if (strcmp(route->body, "NewJob") == 0)
+        content_json(json, "application/x-ndjson", "NewJob");
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void response_json(JsonOut *json, const char *status, const char *what,
+                          const char *type, const char *schema)
+{
+    json_object(json, status);
+    json_cstr(json, "description", what);
+    json_object(json, "content");
+    if (schema)
+        content_json(json, type, schema);
+    else
+        json_raw(json, type, SLICE_LITERAL("{\"schema\":{\"type\":\"string\"}}"));
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void responses_json(JsonOut *json, const Route *route)
+{
+    char status[8];
+    snprintf(status, sizeof status, "%u", route->status);
+    json_object(json, "responses");
+    response_json(json, status, "done", route->answer ? "application/json" : "text/plain",
+                  route->answer);
+    if (route->answer && strcmp(route->answer, "Added") == 0) {
+        response_json(json, "200", "many jobs, or the one that was waited for",
+                      "application/x-ndjson", "BulkLine");
+        response_json(json, "202", "the wait passed", "application/json", "Added");
+    }
+    response_json(json, "default", "a problem", "application/problem+json", "Problem");
+    json_object_end(json);
+}
+
+static const char *verb(Method method)
+{
+    switch (method) {
+    case METHOD_GET:
+        return "get";
+    case METHOD_POST:
+        return "post";
+    case METHOD_PATCH:
+        return "patch";
+    case METHOD_DELETE:
+        return "delete";
+    case METHOD_NONE:
+        break;
+    }
+    return "?";
+}
+
+static void operation_json(JsonOut *json, const Route *route)
+{
+    json_object(json, verb(route->method));
+    json_cstr(json, "operationId", route->id);
+    json_cstr(json, "summary", route->summary);
+    json_cstr(json, "x-scope", scope_name(route->scope));
+    params_json(json, route);
+    body_json(json, route);
+    responses_json(json, route);
+    json_object_end(json);
+}
+
+static void paths_json(JsonOut *json)
+{
+    json_object(json, "paths");
+    for (size_t i = 0; i < route_count; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(routes[k].path, routes[i].path) == 0;
+        if (seen)
+            continue;
+        json_object(json, routes[i].path);
+        for (size_t k = i; k < route_count; k++)
+            if (strcmp(routes[k].path, routes[i].path) == 0)
+                operation_json(json, &routes[k]);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+/* --- Schemas
+ * ------------------------------------------------------------------------------- */
+
+static void field_json(JsonOut *json, const JobField *field, bool read_only)
+{
+    Buf text = { 0 };
+    JsonOut quoted = { .out = &text };
+    buf_printf(&text, "{%s,\"description\":", field->schema);
+    json_cstr(&quoted, NULL, field->meaning);
+    buf_add_text(&text, read_only ? ",\"readOnly\":true}" : "}");
+    json_raw(json, field->name, buf_slice(&text));
+    buf_done(&text);
+}
+
+static void job_schema(JsonOut *json, const char *name, bool sent)
+{
+    size_t count;
+    const JobField *fields = job_fields(&count);
+    json_object(json, name);
+    json_cstr(json, "type", "object");
+    if (sent)
+        json_bool(json, "additionalProperties", false);
+    json_object(json, "properties");
+    for (size_t i = 0; i < count; i++)
+        if (!sent || fields[i].client)
+            field_json(json, &fields[i], !sent && !fields[i].client);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void patch_schema(JsonOut *json)
+{
+    static const char *const names[] = { "priority", "queue", "run_at",      "delay",
+                                         "payload",  "tags",  "max_run_time" };
+    size_t count;
+    const JobField *fields = job_fields(&count);
+    json_object(json, "JobPatch");
+    json_cstr(json, "type", "object");
+    json_bool(json, "additionalProperties", false);
+    json_object(json, "properties");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcmp(fields[i].name, names[k]) == 0)
+                field_json(json, &fields[i], false);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void problem_schema(JsonOut *json)
+{
+    json_object(json, "Problem");
+    json_cstr(json, "type", "object");
+    json_raw(json, "required", SLICE_LITERAL("[\"type\",\"title\",\"status\",\"code\"]"));
+    json_object(json, "properties");
+    json_raw(json, "type", SLICE_LITERAL(STRING));
+    json_raw(json, "title", SLICE_LITERAL(STRING));
+    json_raw(json, "status", SLICE_LITERAL(NUMBER));
+    json_raw(json, "detail", SLICE_LITERAL(STRING));
+    json_raw(json, "hint", SLICE_LITERAL("{\"type\":[\"string\",\"null\"]}"));
+    json_raw(json, "pointer", SLICE_LITERAL(STRING));
+    json_raw(json, "allowed", SLICE_LITERAL("{\"type\":\"array\",\"items\":" STRING "}"));
+    json_object(json, "code");
+    json_cstr(json, "type", "string");
+    json_array(json, "enum");
+    for (const ProblemKind *kind = problem_kinds(); kind->code; kind++)
+        json_cstr(json, NULL, kind->code);
+    json_array_end(json);
+    json_object_end(json);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+void openapi_write(Buf *out)
+{
+    JsonOut json = { .out = out };
+    json_object(&json, NULL);
+    json_cstr(&json, "openapi", "3.1.0");
+    json_object(&json, "info");
+    json_cstr(&json, "title", "pawl");
+    json_cstr(&json, "version", PAWL_VERSION);
+    json_cstr(&json, "description", "A durable job queue and batch scheduler");
+    json_raw(&json, "license",
+             SLICE_LITERAL("{\"name\":\"Apache 2.0\",\"identifier\":\"Apache-2.0\"}"));
+    json_object_end(&json);
+    json_raw(&json, "servers", SLICE_LITERAL("[{\"url\":\"/\"}]"));
+    paths_json(&json);
+    json_object(&json, "components");
+    json_object(&json, "schemas");
+    job_schema(&json, "Job", false);
+    job_schema(&json, "NewJob", true);
+    patch_schema(&json);
+    problem_schema(&json);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        json_raw(&json, shapes[i].name, slice_text(shapes[i].schema));
+    json_object_end(&json);
+    json_object_end(&json);
+    json_object_end(&json);
+}
+
+void api_openapi(Exchange *exchange)
+{
+    buf_clear(&exchange->out);
+    openapi_write(&exchange->out);
+    exchange_reply_json(exchange, 200);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes.c - see routes.h. */
+#include "serve/routes.h"
+
+#include "serve/api_explain.h"
+#include "serve/api_job_actions.h"
+#include "serve/api_jobs.h"
+#include "serve/api_lines.h"
+#include "serve/api_logs.h"
+#include "serve/api_node.h"
+#include "serve/openapi.h"
+
+#define API "/api/v1"
+#define LIST                                                                             \
+    "state type queue tag name priority node parent schedule group "                     \
+    "created_after created_before q limit cursor order tenant"
+#define ACT(word, act, what)                                                             \
+    {                                                                                    \
+        METHOD_POST, API "/jobs/{id}/" word, SCOPE_OPERATE, api_job_act, word "_job",    \
+            what, "tenant", "Action", "Job", 200, act                                    \
+    }
+#define GET(path, scope, handle, id, what, params, answer)                               \
+    {                                                                                    \
+        METHOD_GET, path, scope, handle, id, what, params, NULL, answer, 200, 0          \
+    }
+
+const Route routes[] = {
+    { METHOD_POST, API "/jobs", SCOPE_ENQUEUE, api_jobs_add, "add_jobs",
+      "Add one job (an object) or many (an array, or NDJSON)", "wait tenant", "NewJob",
+      "Added", 201, 0 },
+    GET(API "/jobs", SCOPE_READ, api_jobs_list, "list_jobs", "List and search jobs", LIST,
+        "JobList"),
+    GET(API "/jobs/{id}", SCOPE_READ, api_job_get, "get_job", "Show a job", "tenant",
+        "Job"),
+    { METHOD_PATCH, API "/jobs/{id}", SCOPE_OPERATE, api_job_patch, "patch_job",
+      "Change a job that waits", "tenant", "JobPatch", "Job", 200, ACT_PATCH },
+    { METHOD_DELETE, API "/jobs/{id}", SCOPE_OPERATE, api_job_delete, "delete_job",
+      "Cancel a job if it is not final, then remove it", "tenant", NULL, "Removed", 200,
+      ACT_REMOVE },
+    ACT("cancel", ACT_CANCEL, "End a job: TERM, grace, KILL"),
+    ACT("kill", ACT_KILL, "End a job at once"),
+    ACT("hold", ACT_HOLD, "Do not start a job until it is released"),
+    ACT("release", ACT_RELEASE, "Undo hold"),
+    ACT("pause", ACT_PAUSE, "Stop the processes of a running job"),
+    ACT("resume", ACT_RESUME, "Undo pause and halt"),
+    ACT("halt", ACT_HALT, "Stop a running job with its progress kept"),
+    ACT("retry", ACT_RETRY, "Run a job again"),
+    GET(API "/jobs/{id}/attempts", SCOPE_READ, api_job_attempts, "list_attempts",
+        "All runs of a job", "tenant", "AttemptList"),
+    GET(API "/jobs/{id}/log", SCOPE_READ, api_job_log, "get_log",
+        "What a job printed, as plain text", "tenant attempt stream follow", NULL),
+    GET(API "/jobs/{id}/result", SCOPE_READ, api_job_result, "get_result",
+        "The bytes of a job's result", "tenant", NULL),
+    GET(API "/jobs/{id}/explain", SCOPE_READ, api_job_explain, "explain_job",
+        "Why a job is or is not running", "tenant", "Explanation"),
+    GET(API "/config", SCOPE_READ, api_config_get, "get_config", "The settings", "",
+        "Config"),
+    { METHOD_PATCH, API "/config", SCOPE_ADMIN, api_config_patch, "patch_config",
+      "Change settings; null gives one its default back", "", "Config", "Config", 200,
+      0 },
+    GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes", "", "NodeList"),
+    GET(API "/nodes/{sysid}", SCOPE_READ, api_node_get, "get_node",
+        "One node and what runs there", "", "Node"),
+    GET(API "/stats", SCOPE_READ, api_stats, "get_stats", "Numbers of now and so far",
+        "tenant", "Stats"),
+    GET(API, SCOPE_NONE, api_index, "get_index", "Where to go from here", "", "Index"),
+    GET(API "/", SCOPE_NONE, api_index, "get_index_too", "Where to go from here", "",
+        "Index"),
+    GET("/", SCOPE_NONE, api_root, "get_root", "Answers OK", "*", NULL),
+    GET("/livez", SCOPE_NONE, api_livez, "get_livez", "The process lives", "*", NULL),
+    GET("/readyz", SCOPE_NONE, api_readyz, "get_readyz", "Jobs are accepted", "*", NULL),
+    GET("/healthz", SCOPE_NONE, api_readyz, "get_healthz", "As readyz", "*", NULL),
+    GET("/metrics", SCOPE_READ, api_metrics, "get_metrics", "Prometheus text", "*", NULL),
+    GET("/openapi.json", SCOPE_NONE, api_openapi, "get_openapi", "This description", "",
+        "OpenApi"),
+    { METHOD_POST, "/{client}/job/{type}/add", SCOPE_ENQUEUE, api_lines_add, "add_lines",
+      "Each line of the body is the payload of a job", "*", "Lines", "LinesAdded", 200,
+      0 },
+};
+const size_t route_count = sizeof routes / sizeof *routes;
+
+const char *method_name(Method method)
+{
+    switch (method) {
+    case METHOD_GET:
+        return "GET";
+    case METHOD_POST:
+        return "POST";
+    case METHOD_PATCH:
+        return "PATCH";
+    case METHOD_DELETE:
+        return "DELETE";
+    case METHOD_NONE:
+        break;
+    }
+    return "?";
+}
+
+const char *scope_name(Scope scope)
+{
+    switch (scope) {
+    case SCOPE_NONE:
+        return "none";
+    case SCOPE_READ:
+        return "read";
+    case SCOPE_ENQUEUE:
+        return "enqueue";
+    case SCOPE_OPERATE:
+        return "operate";
+    case SCOPE_ADMIN:
+        return "admin";
+    }
+    return "?";
+}
+
+/* --- Matching ---------------------------------------------------------------------- */
+
+/* Whether the path has the route's form; its free parts stay encoded. */
+static bool path_matches(Slice pattern, Slice path, Slice parts[EXCHANGE_PARTS_MAX],
+                         size_t *out_count)
+{
+    size_t count = 0;
+    while (pattern.data && path.data) {
+        Slice wanted = slice_cut(&pattern, '/');
+        Slice given = slice_cut(&path, '/');
+        if (wanted.bytes && wanted.data[0] == '{') {
+            if (!given.bytes || count == EXCHANGE_PARTS_MAX)
+                return false;
+            parts[count++] = given;
+        } else if (!slice_equal(wanted, given)) {
+            return false;
+        }
+    }
+    *out_count = count;
+    return !pattern.data && !path.data;
+}
+
+const Route *route_find(Method method, Slice path, Arena *arena,
+                        Slice parts[EXCHANGE_PARTS_MAX], unsigned *out_allowed)
+{
+    *out_allowed = 0;
+    for (size_t i = 0; i < route_count; i++) {
+        size_t count;
+        if (!path_matches(slice_text(routes[i].path), path, parts, &count))
+            continue;
+        if (routes[i].method != method) {
+            *out_allowed |= 1u << routes[i].method;
+            continue;
+        }
+        for (size_t k = 0; k < count; k++)
+            if (percent_decode(parts[k], false, arena, &parts[k]))
+                return NULL;
+        return &routes[i];
+    }
+    return NULL;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+Err percent_decode(Slice text, bool plus, Arena *arena, Slice *out)
+{
+    char *decoded = arena_take(arena, text.bytes + 1);
+    size_t bytes = 0;
+    for (size_t i = 0; i < text.bytes; i++) {
+        char c = text.data[i];
+        if (c == '+' && plus)
+            c = ' ';
+        if (c == '%') {
+            bool room = text.bytes - i > 2;
+            int high = room ? hex_digit(text.data[i + 1]) : -1;
+            int low = room ? hex_digit(text.data[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return ERR_INVALID;
+            c = (char)(high << 4 | low);
+            i += 2;
+        }
+        decoded[bytes++] = c;
+    }
+    *out = slice_of(decoded, bytes);
+    return ERR_OK;
+}
+
+#define PARAMS_MAX 64
+
+Err params_parse(Slice query, Arena *arena, Param **out_params, size_t *out_count)
+{
+    size_t count = 0;
+    if (!query.bytes)
+        return ERR_OK;
+    Param *params = arena_take(arena, PARAMS_MAX * sizeof *params);
+    while (query.data) {
+        Slice value = slice_cut(&query, '&');
+        if (!value.bytes)
+            continue;
+        if (count == PARAMS_MAX)
+            return ERR_LIMIT;
+        Slice name = slice_cut(&value, '=');
+        Param *param = &params[count++];
+        if (percent_decode(name, true, arena, &param->name) ||
+            percent_decode(value, true, arena, &param->value))
+            return ERR_INVALID;
+    }
+    *out_params = params;
+    *out_count = count;
+    return ERR_OK;
+}
+
+const Param *route_unknown_param(const Route *route, const Param *params, size_t count)
+{
+    if (strcmp(route->params, "*") == 0)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        Slice rest = slice_text(route->params);
+        bool known = false;
+        while (rest.bytes && !known)
+            known = slice_equal(slice_cut(&rest, ' '), params[i].name);
+        if (!known)
+            return &params[i];
+    }
+    return NULL;
+}
