@@ -13,22 +13,47 @@
 #include <cmocka.h>
 
 #define NUMBERS(ROW)                                                                     \
-    ROW(kind)                                                                            \
-    ROW(id) ROW(from) ROW(attempt) ROW(to) ROW(dt_ms) ROW(at_ms) ROW(fields) ROW(flags)  \
-        ROW(priority) ROW(max_run_ms) ROW(window_from_ms) ROW(retry_number)              \
-            ROW(progress) ROW(outcome.code) ROW(outcome.exitcode)                        \
-                ROW(outcome.exit_status) ROW(outcome.signal) ROW(first) ROW(count)
+    ROW(kind);                                                                           \
+    ROW(id);                                                                             \
+    ROW(from);                                                                           \
+    ROW(attempt);                                                                        \
+    ROW(to);                                                                             \
+    ROW(dt_ms);                                                                          \
+    ROW(at_ms);                                                                          \
+    ROW(fields);                                                                         \
+    ROW(flags);                                                                          \
+    ROW(priority);                                                                       \
+    ROW(max_run_ms);                                                                     \
+    ROW(window_from_ms);                                                                 \
+    ROW(retry_number);                                                                   \
+    ROW(progress);                                                                       \
+    ROW(outcome.code);                                                                   \
+    ROW(outcome.exitcode);                                                               \
+    ROW(outcome.exit_status);                                                            \
+    ROW(outcome.signal);                                                                 \
+    ROW(first);                                                                          \
+    ROW(count);
 #define SLICES(ROW)                                                                      \
-    ROW(lock)                                                                            \
-    ROW(queue) ROW(payload) ROW(tags) ROW(reason) ROW(error) ROW(message) ROW(result)    \
-        ROW(body) ROW(table) ROW(tenant) ROW(key) ROW(value)
+    ROW(lock);                                                                           \
+    ROW(queue);                                                                          \
+    ROW(payload);                                                                        \
+    ROW(tags);                                                                           \
+    ROW(reason);                                                                         \
+    ROW(error);                                                                          \
+    ROW(message);                                                                        \
+    ROW(result);                                                                         \
+    ROW(body);                                                                           \
+    ROW(table);                                                                          \
+    ROW(tenant);                                                                         \
+    ROW(key);                                                                            \
+    ROW(value);
 
 static void expect_equal(const Op *a, const Op *b)
 {
-#define SAME(field) assert_true(a->field == b->field);
+#define SAME(field) assert_true(a->field == b->field)
     NUMBERS(SAME)
 #undef SAME
-#define SAME(field) assert_true(slice_equal(a->field, b->field));
+#define SAME(field) assert_true(slice_equal(a->field, b->field))
     SLICES(SAME)
 #undef SAME
     assert_int_equal(a->job != NULL, b->job != NULL);
@@ -63,7 +88,7 @@ static Op full_op(OpKind kind)
     op.job = kind == OP_ADD || kind == OP_ADD_LINES ? &some_job : NULL;
     static const char text[] = "abcdefghijklmnopqrstuvwxyz";
     size_t at = 0;
-#define FILL(field) op.field = slice_of(text + at++, 5);
+#define FILL(field) op.field = slice_of(text + at++, 5)
     SLICES(FILL)
 #undef FILL
     return op;

@@ -38,7 +38,7 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
 typedef struct Effect {
     EffectKind kind;
     Wait wait;
-    Request request;
+    Requester request;
     JobId id;
     uint32_t attempt;
     JobState state; /* CHANGED */

@@ -8,7 +8,7 @@
 
 #include "core/batch.h"
 
-typedef uint64_t Request; /* whom to answer; 0: no one waits */
+typedef uint64_t Requester; /* whom to answer; 0: no one waits */
 
 typedef enum EventKind {
     EVENT_ADD,           /* jobs: checked by the door, without id; request */
@@ -83,7 +83,7 @@ typedef struct Ending {
 
 typedef struct Event {
     EventKind kind;
-    Request request;
+    Requester request;
     JobId id;
     uint32_t attempt;
     Action action;

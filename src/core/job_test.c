@@ -132,28 +132,65 @@ static void a_free_job_is_what_its_due_time_says(void **state)
 /* Every field of a job that is a number, and every one that is bytes. A field that is
  * missing here shows in a_packed_job_is_the_whole_job, which fills the job by memory. */
 #define NUMBERS(ROW)                                                                     \
-    ROW(id)                                                                              \
-    ROW(parent) ROW(flags) ROW(priority) ROW(dt_ms) ROW(created_ms) ROW(run_at_ms)       \
-        ROW(started_ms) ROW(finished_ms) ROW(beat_ms) ROW(window_from_ms)                \
-            ROW(retry_delay_ms) ROW(retry_window_ms) ROW(max_run_ms) ROW(service_ms)     \
-                ROW(result_bytes) ROW(attempt) ROW(retry_number) ROW(max_retries)        \
-                    ROW(progress) ROW(outcome.exitcode) ROW(outcome.exit_status)         \
-                        ROW(outcome.signal)
+    ROW(id);                                                                             \
+    ROW(parent);                                                                         \
+    ROW(flags);                                                                          \
+    ROW(priority);                                                                       \
+    ROW(dt_ms);                                                                          \
+    ROW(created_ms);                                                                     \
+    ROW(run_at_ms);                                                                      \
+    ROW(started_ms);                                                                     \
+    ROW(finished_ms);                                                                    \
+    ROW(beat_ms);                                                                        \
+    ROW(window_from_ms);                                                                 \
+    ROW(retry_delay_ms);                                                                 \
+    ROW(retry_window_ms);                                                                \
+    ROW(max_run_ms);                                                                     \
+    ROW(service_ms);                                                                     \
+    ROW(result_bytes);                                                                   \
+    ROW(attempt);                                                                        \
+    ROW(retry_number);                                                                   \
+    ROW(max_retries);                                                                    \
+    ROW(progress);                                                                       \
+    ROW(outcome.exitcode);                                                               \
+    ROW(outcome.exit_status);                                                            \
+    ROW(outcome.signal);
 #define SLICES(ROW)                                                                      \
-    ROW(tenant)                                                                          \
-    ROW(type) ROW(queue) ROW(lock) ROW(node) ROW(name) ROW(reason) ROW(error)            \
-        ROW(message) ROW(command) ROW(env) ROW(cwd) ROW(user) ROW(tags) ROW(resources)   \
-            ROW(after) ROW(then) ROW(on_error) ROW(group) ROW(schedule) ROW(unique)      \
-                ROW(document_uri) ROW(param) ROW(children) ROW(trace) ROW(payload)
+    ROW(tenant);                                                                         \
+    ROW(type);                                                                           \
+    ROW(queue);                                                                          \
+    ROW(lock);                                                                           \
+    ROW(node);                                                                           \
+    ROW(name);                                                                           \
+    ROW(reason);                                                                         \
+    ROW(error);                                                                          \
+    ROW(message);                                                                        \
+    ROW(command);                                                                        \
+    ROW(env);                                                                            \
+    ROW(cwd);                                                                            \
+    ROW(user);                                                                           \
+    ROW(tags);                                                                           \
+    ROW(resources);                                                                      \
+    ROW(after);                                                                          \
+    ROW(then);                                                                           \
+    ROW(on_error);                                                                       \
+    ROW(group);                                                                          \
+    ROW(schedule);                                                                       \
+    ROW(unique);                                                                         \
+    ROW(document_uri);                                                                   \
+    ROW(param);                                                                          \
+    ROW(children);                                                                       \
+    ROW(trace);                                                                          \
+    ROW(payload);
 
 static void expect_equal(const Job *a, const Job *b)
 {
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->outcome.code, b->outcome.code);
-#define SAME(field) assert_true(a->field == b->field);
+#define SAME(field) assert_true(a->field == b->field)
     NUMBERS(SAME)
 #undef SAME
-#define SAME(field) assert_true(slice_equal(a->field, b->field));
+#define SAME(field) assert_true(slice_equal(a->field, b->field))
     SLICES(SAME)
 #undef SAME
 }
@@ -219,7 +256,7 @@ static Job full_job(const char *text)
     job.state = JOB_RETRYING;
     job.outcome.code = CODE_ERROR;
     size_t at = 0;
-#define FILL(field) job.field = slice_of(text + at++, 3);
+#define FILL(field) job.field = slice_of(text + at++, 3)
     SLICES(FILL)
 #undef FILL
     return job;
@@ -235,14 +272,14 @@ static void a_packed_job_is_the_whole_job(void **state)
     Job back = round_trip(&job, &packed);
     expect_equal(&back, &job);
     /* Beyond the lists above: nothing of the struct but slices' addresses differs. */
-#define CLEAR(field) job.field = back.field = (Slice){ NULL, 0 };
+#define CLEAR(field) job.field = back.field = (Slice){ NULL, 0 }
     SLICES(CLEAR)
 #undef CLEAR
     Job all = job_default();
     memset(&all, 0x11, sizeof all);
     all.state = job.state;
     all.outcome.code = job.outcome.code;
-#define CLEAR(field) all.field = (Slice){ NULL, 0 };
+#define CLEAR(field) all.field = (Slice){ NULL, 0 }
     SLICES(CLEAR)
 #undef CLEAR
     assert_memory_equal(&job, &all, sizeof job);

@@ -114,7 +114,7 @@ Op *node_op(Node *node, OpKind kind, JobId id)
     return op;
 }
 
-Effect *node_reply(Node *node, Request request, Err err, const char *problem)
+Effect *node_reply(Node *node, Requester request, Err err, const char *problem)
 {
     /* A refusal may speak of what is decided and not yet durable; only those that speak
      * of the node itself go out at once, because a full journal must not hold them. */

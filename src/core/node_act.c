@@ -7,7 +7,7 @@
  * really is. */
 #include "core/node_inside.h"
 
-static void reply_conflict(Node *node, Request request, JobStates allowed)
+static void reply_conflict(Node *node, Requester request, JobStates allowed)
 {
     node_reply(node, request, ERR_CONFLICT, "invalid_state")->allowed = allowed;
 }

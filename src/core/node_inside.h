@@ -43,7 +43,7 @@ typedef struct Running {
     bool halting;
     bool removing;
     bool adopted;
-    Request remove_request;
+    Requester remove_request;
     int32_t progress; /* told and not yet passed on; -1: none */
     int64_t progress_boot;
     Buf message;
@@ -158,7 +158,7 @@ size_t node_window_limit(const Node *node);
 /* node.c */
 Op *node_op(Node *node, OpKind kind, JobId id);
 Effect *node_changed(Node *node, const Head *head, JobState was, JobState state);
-Effect *node_reply(Node *node, Request request, Err err, const char *problem);
+Effect *node_reply(Node *node, Requester request, Err err, const char *problem);
 void node_erase(Node *node, JobId id, uint32_t attempt);
 Slice node_keep(Node *node, Slice slice); /* copied into the outbox */
 

@@ -57,7 +57,7 @@ static void take_event(Daemon *daemon, Call *call)
 {
     Event *event = daemon_event(daemon, call->event.kind);
     *event = call->event;
-    event->request = (Request)(uintptr_t)call;
+    event->request = (Requester)(uintptr_t)call;
     map_put(&daemon->open_calls, (uintptr_t)call, call);
 }
 

@@ -58,7 +58,7 @@ struct Daemon {
     char store_url[DAEMON_PATH_BYTES];
     char socket_path[DAEMON_PATH_BYTES];
     char listen[64];
-    char api_url[DAEMON_PATH_BYTES];
+    char api_url[DAEMON_PATH_BYTES + 8];
 
     uv_loop_t loop;
     uv_async_t wake;
