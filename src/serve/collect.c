@@ -101,7 +101,7 @@ static void applied_up_to(Daemon *daemon, uint64_t position)
     while (daemon->mark_first < daemon->mark_count &&
            daemon->marks[daemon->mark_first].end <= position)
         daemon->applied_number = daemon->marks[daemon->mark_first++].number;
-    if (daemon->mark_first * 2 < daemon->mark_count)
+    if (!daemon->mark_first || daemon->mark_first * 2 < daemon->mark_count)
         return;
     daemon->mark_count -= daemon->mark_first;
     memmove(daemon->marks, daemon->marks + daemon->mark_first,
@@ -352,9 +352,8 @@ static void take_runner(Daemon *daemon)
 static void take_room(Daemon *daemon)
 {
     uint64_t lag = journal_end(daemon->journal) - daemon->applied;
-    uint64_t reserve = daemon->options.body_bytes_max / 8 + ((uint64_t)4 << 20);
     bool no_room =
-        journal_room(daemon->journal) < reserve || lag > daemon->options.journal_lag_max;
+        journal_full(daemon->journal) || lag > daemon->options.journal_lag_max;
     if (no_room == daemon->no_room)
         return;
     daemon->no_room = no_room;
