@@ -204,6 +204,29 @@ static void damage_to_what_was_durable_is_refused(void **state)
     sample_done(&sample);
 }
 
+/* A journal that was closed has a note about all of it: also its last record is not
+ * taken for a torn tail. */
+static void a_closed_journal_has_no_torn_tail(void **state)
+{
+    (void)state;
+    Sample sample;
+    sample_init(&sample);
+    fixture_open(&sample.fixture);
+    fixture_close(&sample.fixture);
+    Buf closed = file_read(sample.path);
+    for (size_t at = offset_of(sample.second); at < offset_of(sample.third); at += 5) {
+        closed.data[at] ^= 2;
+        file_write(sample.path, buf_slice(&closed));
+        refused_at(&sample, offset_of(sample.second));
+        closed.data[at] ^= 2;
+    }
+    memset(closed.data + offset_of(sample.second), 0, sample.third - sample.second);
+    file_write(sample.path, buf_slice(&closed));
+    refused_at(&sample, offset_of(sample.second));
+    buf_done(&closed);
+    sample_done(&sample);
+}
+
 /* The same without the note: the header of a later record tells. */
 static void a_later_record_testifies(void **state)
 {
@@ -463,6 +486,7 @@ int main(void)
         cmocka_unit_test(garbage_behind_the_end_is_cut),
         cmocka_unit_test(a_record_inside_a_body_does_not_count),
         cmocka_unit_test(damage_to_what_was_durable_is_refused),
+        cmocka_unit_test(a_closed_journal_has_no_torn_tail),
         cmocka_unit_test(a_later_record_testifies),
         cmocka_unit_test(the_read_point_testifies),
         cmocka_unit_test(a_journal_behind_its_store_is_refused),

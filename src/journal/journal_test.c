@@ -490,6 +490,35 @@ static void room_is_there_from_the_start_and_stays(void **state)
     fixture_done(&fixture);
 }
 
+static uint64_t noted_in(const Fixture *fixture)
+{
+    char path[160];
+    char page[SEGMENT_HEADER_BYTES];
+    SegmentHeader header = { 0 };
+    fixture_path(fixture, 0, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, page, sizeof page, 0), sizeof page);
+    close(fd);
+    assert_int_equal(segment_page_read(slice_of(page, sizeof page), &header), ERR_OK);
+    return header.synced;
+}
+
+/* J3: so that later damage to it is not taken for a torn tail. */
+static void an_idle_journal_notes_what_is_durable(void **state)
+{
+    (void)state;
+    Fixture fixture;
+    fixture_init(&fixture);
+    fixture.options.segment_bytes = 8192;
+    fixture_open(&fixture);
+    uint64_t end = fixture_write_synced(fixture.journal, 0, 100);
+    int64_t deadline_ms = clock_now().boot_ms + 5000;
+    while (noted_in(&fixture) != end && clock_now().boot_ms < deadline_ms)
+        usleep(1000);
+    assert_int_equal(noted_in(&fixture), end);
+    fixture_done(&fixture);
+}
+
 /* A queue gives the bytes of records in order, whatever pieces are taken. */
 static void a_queue_keeps_the_order_of_bytes(void **state)
 {
@@ -546,6 +575,7 @@ int main(void)
         cmocka_unit_test(a_killed_process_leaves_what_was_durable),
         cmocka_unit_test(a_scan_sees_every_record),
         cmocka_unit_test(room_is_there_from_the_start_and_stays),
+        cmocka_unit_test(an_idle_journal_notes_what_is_durable),
         cmocka_unit_test(a_queue_keeps_the_order_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -424,6 +424,8 @@ static void finish(Journal *journal)
         pthread_mutex_unlock(&journal->lock);
         err = commit_taken(journal);
     }
+    if (err && !journal->failed)
+        fail(journal, err);
     if (err || !queue_empty(&journal->writer.taken)) {
         log_event(LOG_ERROR, "journal.unwritten", "err=%s bytes=%" PRIu64,
                   err_name(err ? err : ERR_FULL), journal->end - journal->durable);
