@@ -299,7 +299,7 @@ static void journal_failed(const Daemon *daemon)
 
 static bool flushed(const Daemon *daemon)
 {
-    return journal_end(daemon->journal) <= daemon->durable && !daemon->held->next;
+    return journal_end(daemon->journal) <= daemon->durable && !daemon->held;
 }
 
 /* A private daemon leaves when there has been nothing to do for a while. */
