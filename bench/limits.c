@@ -146,7 +146,8 @@ static double limit_echo(void)
     double begun = seconds();
     unsigned count = 0;
     for (; seconds() - begun < RUN_SECONDS; count++)
-        if (write(fd, message, sizeof message) < 0 || read(fd, message, sizeof message) < 0)
+        if (write(fd, message, sizeof message) < 0 ||
+            read(fd, message, sizeof message) < 0)
             die("echo");
     double rate = count / (seconds() - begun);
     close(fd);

@@ -22,16 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWER_BYTES_MAX (256 * 1024)
+#define HEAD_BYTES  2048
+#define PIECE_BYTES (256 * 1024)
 
 typedef struct Conn {
     int fd;
     double sent_at;
     size_t sent;
     size_t got;
-    long length; /* of the answer's body; -1: not known yet */
     bool busy;
-    char answer[ANSWER_BYTES_MAX];
+    char head[HEAD_BYTES]; /* the beginning of the answer */
 } Conn;
 
 static char *request;
@@ -101,46 +101,53 @@ static void begin(Conn *conn)
     stamp();
     conn->sent_at = seconds();
     conn->sent = conn->got = 0;
-    conn->length = -1;
+    conn->head[0] = '\0';
     conn->busy = true;
     push(conn);
 }
 
-/* Whether the whole answer is there; chunked answers end with an empty chunk. */
-static bool complete(Conn *conn)
+/* Bytes of the whole answer once its head is there, 0 before; chunked ones have no
+ * length and end with an empty chunk. */
+static size_t whole_length(const Conn *conn)
 {
-    conn->answer[conn->got < ANSWER_BYTES_MAX ? conn->got : ANSWER_BYTES_MAX - 1] = '\0';
-    char *end = strstr(conn->answer, "\r\n\r\n");
-    if (!end)
-        return false;
-    char *length = strcasestr(conn->answer, "\r\ncontent-length:");
-    if (length && length < end) {
-        size_t whole = (size_t)(end - conn->answer) + 4 + (size_t)atol(length + 17);
-        conn->length = (long)whole;
+    const char *end = strstr(conn->head, "\r\n\r\n");
+    const char *length = strcasestr(conn->head, "\r\ncontent-length:");
+    if (!end || !length || length > end)
+        return 0;
+    return (size_t)(end - conn->head) + 4 + (size_t)atol(length + 17);
+}
+
+static bool complete(const Conn *conn, const char *last, size_t bytes)
+{
+    size_t whole = whole_length(conn);
+    if (whole)
         return conn->got >= whole;
-    }
-    return conn->got >= 5 && memcmp(conn->answer + conn->got - 5, "0\r\n\r\n", 5) == 0;
+    return bytes >= 5 && memcmp(last + bytes - 5, "0\r\n\r\n", 5) == 0;
 }
 
 static bool receive(Conn *conn)
 {
+    static char piece[PIECE_BYTES];
     for (;;) {
-        if (conn->got >= ANSWER_BYTES_MAX - 1) { /* keep the head and the tail */
-            conn->got = ANSWER_BYTES_MAX / 2;
-        }
-        ssize_t got = read(conn->fd, conn->answer + conn->got,
-                           ANSWER_BYTES_MAX - 1 - conn->got);
+        ssize_t got = read(conn->fd, piece, sizeof piece);
         if (got < 0 && errno == EAGAIN)
             return false;
         if (got <= 0)
             die("read");
+        size_t room =
+            HEAD_BYTES - 1 - (conn->got < HEAD_BYTES ? conn->got : HEAD_BYTES - 1);
+        size_t keep = (size_t)got < room ? (size_t)got : room;
+        if (keep) {
+            memcpy(conn->head + conn->got, piece, keep);
+            conn->head[conn->got + keep] = '\0';
+        }
         conn->got += (size_t)got;
-        if (complete(conn))
+        if (complete(conn, piece, (size_t)got))
             break;
     }
     latencies[answered++] = seconds() - conn->sent_at;
-    if (conn->answer[9] != '2' && !failed++)
-        fprintf(stderr, "load: %.200s\n", conn->answer);
+    if (conn->head[9] != '2' && !failed++)
+        fprintf(stderr, "load: %.200s\n", conn->head);
     conn->busy = false;
     return true;
 }
