@@ -42,6 +42,7 @@ static Err parse(Cli *cli, int lead_count, char **lead, Error *why)
         args->tables[tables] = cli->command->options[tables];
     args->tables[tables] = global_options;
     args->first_ends = cli->command->first_ends;
+    args->terms = cli->command->terms;
     Err err = args_parse(args, lead_count, lead, why);
     if (!err)
         err = args_parse(args, cli->word_count, cli->words, why);
@@ -54,6 +55,7 @@ static int dispatch(Cli *cli, int lead_count, char **lead)
     if (parse(cli, lead_count, lead, &why))
         return cli_misused(cli, &why);
     cli->json = args_flag(&cli->args, "json");
+    cli->waits = cli->command->run == cmd_run && args_flag(&cli->args, "wait");
     if (args_flag(&cli->args, "help")) {
         Buf text = { 0 };
         help_command(cli->command, &cli->out, &text);

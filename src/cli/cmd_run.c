@@ -135,7 +135,6 @@ static int wait_for_answer(Cli *cli, const Response *response)
 
 int cmd_run(Cli *cli)
 {
-    cli->waits = args_flag(&cli->args, "wait");
     if (!cli->args.operand_count)
         return cli_fail(
             cli, (Fault){ CLI_USAGE, "usage", "for example: pawl run -- echo hello" },

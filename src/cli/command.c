@@ -161,6 +161,7 @@ const Command commands[] = {
         .detail = "pawl help queries tells what a query may say.",
         .options = { ls_options },
         .need = NEED_SERVER,
+        .terms = true,
         .run = cmd_ls,
     },
     {

@@ -32,6 +32,7 @@ struct Command {
     OperandKind operand;
     const char *operand_words; /* separated by spaces, or NULL */
     bool first_ends;           /* the first operand ends options */
+    bool terms;                /* its operands are a query */
     bool hidden;
     int (*run)(Cli *cli);
 };

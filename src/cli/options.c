@@ -97,6 +97,12 @@ static void add_operand(Args *args, char *word)
     MEM_PUSH(args->operands, args->operand_count, args->operand_capacity) = word;
 }
 
+/* A query may say -tag:test. */
+static bool is_term(const Args *args, const char *word)
+{
+    return args->terms && word[1] != '-' && strchr(word, ':');
+}
+
 Err args_parse(Args *args, int count, char **words, Error *why)
 {
     bool ended = false;
@@ -105,7 +111,7 @@ Err args_parse(Args *args, int count, char **words, Error *why)
         Err err = ERR_OK;
         if (!ended && strcmp(word, "--") == 0) {
             ended = true;
-        } else if (ended || word[0] != '-' || !word[1]) {
+        } else if (ended || word[0] != '-' || !word[1] || is_term(args, word)) {
             add_operand(args, word);
             ended = ended || args->first_ends;
         } else if (word[1] == '-') {

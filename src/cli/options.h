@@ -29,6 +29,7 @@ typedef struct Given {
 typedef struct Args {
     const Option *tables[OPTION_TABLES_MAX + 1]; /* ended by NULL */
     bool first_ends;                             /* the first operand ends options */
+    bool terms;                                  /* -word:value is an operand */
     Given *given;
     size_t given_count;
     size_t given_capacity;

@@ -79,6 +79,20 @@ static void the_command_of_run_keeps_its_own_options(void **state)
     args_done(&args);
 }
 
+static void a_query_may_begin_with_a_dash(void **state)
+{
+    (void)state;
+    Args args = { .tables = { first, second }, .terms = true };
+    Error why;
+    char *words[] = { word("-tag:test"), word("-t"), word("x:y"), word("--queue=a:b") };
+    assert_int_equal(args_parse(&args, 4, words, &why), ERR_OK);
+    assert_int_equal(args.operand_count, 1);
+    assert_string_equal(args.operands[0], "-tag:test");
+    assert_string_equal(args_value(&args, "tag"), "x:y");
+    assert_string_equal(args_value(&args, "queue"), "a:b");
+    args_done(&args);
+}
+
 static void refuse(const char *one, const char *two, const char *sentence)
 {
     Args args;
@@ -129,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_may_stand_anywhere),
         cmocka_unit_test(the_command_of_run_keeps_its_own_options),
+        cmocka_unit_test(a_query_may_begin_with_a_dash),
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(values_are_checked),
     };

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -110,8 +111,14 @@ static Err wait_ready(Client *client, pid_t pid, const char *log_path, Error *wh
     int64_t deadline = clock_now().boot_ms + READY_WITHIN_MS;
     while (!is_ready(client)) {
         int status;
-        if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
-            return not_started(log_path, "ended at once", why);
+        char how[64];
+        if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid) {
+            bool killed = WIFSIGNALED(status);
+            snprintf(how, sizeof how, "ended at once with %s %d",
+                     killed ? "signal" : "exit code",
+                     killed ? WTERMSIG(status) : WEXITSTATUS(status));
+            return not_started(log_path, how, why);
+        }
         if (clock_now().boot_ms > deadline)
             return not_started(log_path, "is not ready after 10 s", why);
         nanosleep(&(struct timespec){ .tv_nsec = READY_POLL_MS * 1000000L }, NULL);

@@ -57,7 +57,7 @@ def test_output_comes_while_the_command_runs(daemon, place):
     os.mkfifo(gate)
     process = subprocess.Popen(
         [program(), "run", "--wait", "--", "sh", "-c", f"echo first; cat {gate}; echo last"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, bufsize=0, stdout=subprocess.PIPE,
         env={**clean_env(daemon.home), "PAWL_SERVER": f"unix:{daemon.socket}"})
     assert process.stdout.readline() == b"first\n"
     assert process.poll() is None
@@ -92,7 +92,7 @@ def test_retries_are_followed(cli, place):
 def test_ctrl_c_leaves_the_job_running(daemon, cli):
     process = subprocess.Popen(
         [program(), "run", "--wait", "--", "sh", "-c", "echo ready; sleep 60"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
         env={**clean_env(daemon.home), "PAWL_SERVER": f"unix:{daemon.socket}"})
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGINT)
@@ -110,7 +110,7 @@ def test_waiting_survives_a_restart_of_the_daemon(daemon, place):
     process = subprocess.Popen(
         [program(), "run", "--wait", "--", "sh", "-c",
          f"seq 1 2000; cat {gate}; seq 2001 4000; exit 7"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**clean_env(daemon.home), "PAWL_SERVER": f"unix:{daemon.socket}"})
     assert process.stdout.readline() == b"1\n"
     daemon.restart()
