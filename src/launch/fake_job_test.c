@@ -85,6 +85,36 @@ static void storm(void)
     _exit(0);
 }
 
+/* Lines of log, `bytes` in all. */
+static void flood(long bytes)
+{
+    static char lines[1 << 16];
+    for (size_t i = 0; i < sizeof lines; i++)
+        lines[i] = i % 64 == 63 ? '\n' : (char)('a' + i % 26);
+    while (bytes > 0) {
+        ssize_t put = write(1, lines, sizeof lines);
+        if (put <= 0)
+            _exit(1);
+        bytes -= put;
+    }
+}
+
+static void say(const char *text)
+{
+    if (write(1, text, strlen(text)) < 0)
+        _exit(1);
+}
+
+/* Things that must be heard although megabytes of log come between and after. */
+static void talk(void)
+{
+    say("J: first|1\nP: 10 begun\n");
+    flood(3 << 20);
+    say("R: 201 <<7\nline\nJ:\nJ: second|2\nJ!: now|3\n");
+    flood(3 << 20);
+    say("P: 90 nearly\nJ: third|4");
+}
+
 static int act(const char *what)
 {
     if (strcmp(what, "fds") == 0) {
@@ -120,6 +150,25 @@ static int act(const char *what)
     } else if (strcmp(what, "sleep") == 0) {
         for (;;)
             pause();
+    } else if (strcmp(what, "flood") == 0) {
+        flood(24 << 20);
+        say("the end\n");
+    } else if (strcmp(what, "talk") == 0) {
+        talk();
+    } else if (strcmp(what, "talk-and-wait") == 0) {
+        talk();
+        say("\nready\n");
+        for (;;)
+            pause();
+    } else if (strcmp(what, "close") == 0) {
+        say("before");
+        close(1);
+        close(2);
+        usleep(30000);
+        return 7;
+    } else if (strcmp(what, "nows") == 0) {
+        for (int i = 0; i < 200000; i++)
+            printf("J!: now|%d\n", i);
     } else if (strcmp(what, "storm") == 0) {
         storm();
     } else {

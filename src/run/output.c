@@ -31,6 +31,12 @@ static Err open_stream(const OutputName *name, int *out_fd, int64_t *out_base)
     }
 }
 
+static int64_t first_kept(int fd, int64_t base, int64_t total)
+{
+    off_t data = lseek(fd, 0, SEEK_DATA);
+    return data >= 0 ? base + data : total;
+}
+
 Err output_read(const OutputName *name, int64_t from, size_t max, Buf *out,
                 OutputPart *out_part)
 {
@@ -47,8 +53,8 @@ Err output_read(const OutputName *name, int64_t from, size_t max, Buf *out,
     part.total = base + lseek(fd, 0, SEEK_END);
     if (from < 0)
         from = part.total + from > 0 ? part.total + from : 0;
-    if (from < base)
-        from = base;
+    if (from < first_kept(fd, base, part.total))
+        from = first_kept(fd, base, part.total);
 
     size_t before = out->bytes;
     size_t size = part.total > from ? (size_t)(part.total - from) : 0;
@@ -57,14 +63,15 @@ Err output_read(const OutputName *name, int64_t from, size_t max, Buf *out,
                        : 0;
     if (got < 0)
         err = err_from_errno(errno);
-    /* Looked for after reading: what was dropped meanwhile reads as zeros. */
-    off_t data = lseek(fd, 0, SEEK_DATA);
-    part.first = data >= 0 ? base + data : part.total;
+    /* Again, after reading: what was dropped meanwhile reads as zeros. */
+    part.first = first_kept(fd, base, part.total);
     close(fd);
     if (err)
         return err;
     out->bytes += (size_t)got;
-    if (from < part.first) {
+    if (from < part.first && got == 0) {
+        from = part.first;
+    } else if (from < part.first) {
         size_t gone = (size_t)(part.first - from);
         size_t kept = gone < (size_t)got ? (size_t)got - gone : 0;
         memmove(out->data + before, out->data + out->bytes - kept, kept);

@@ -125,11 +125,9 @@ static size_t discard(Spool *spool, int pipe_fd, Buf *dropped)
         buf_add(dropped, bytes, (size_t)got);
         spool->total += got;
     }
-    if (spool->fd >= 0) {
-        off_t size = (off_t)(spool->total - spool->base);
-        if (ftruncate(spool->fd, 0) || ftruncate(spool->fd, size))
-            spool_done(spool);
-    }
+    if (spool->fd >= 0 && ftruncate(spool->fd, 0) == 0 &&
+        ftruncate(spool->fd, (off_t)(spool->total - spool->base)))
+        errno = 0; /* readers see the right length when the next byte is written */
     spool->first = spool->total;
     return got > 0 ? (size_t)got : 0;
 }

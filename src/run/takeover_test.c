@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takeover_test.c - jobs outlive their daemon and are taken over by the next; those of a
+ * dead launcher are told as lost.
+ *
+ *     takeover_test PAWL-LAUNCH FAKE-JOB [groups] */
+#include "run/process.h"
+
+#include "run/attempt.h"
+#include "run/fixture_test.h"
+#include "run/news.h"
+#include "run/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void expect_talk(Fixture *f, JobId id)
+{
+    const RunNews *ended = expect(f, RUN_ENDED, id);
+    assert_int_equal(ended->end.said_code, 201);
+    assert_true(slice_is(buf_slice(&ended->text), "line\nJ:"));
+    assert_int_equal(ended->end.progress, 90);
+    assert_true(slice_is(buf_slice(&ended->children), "first|1\nsecond|2\nthird|4\n"));
+    assert_true(ended->end.stream_first[OUTPUT_OUT] > 3 << 20);
+    /* Told by the daemon that died, if not by this one. */
+    const RunNews *child = find_kept(f, RUN_CHILD, id);
+    assert_true(!child || slice_is(buf_slice(&child->text), "now|3"));
+}
+
+/* A daemon that starts `try`, waits until it has printed `bytes`, and is killed. */
+static void daemon_that_dies(Fixture *f, const Try *try, int64_t bytes, char *token)
+{
+    runner_close(f->runner);
+    drop_news(f);
+    int told[2];
+    assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        must_open(f);
+        start(f, try);
+        const RunNews *started = expect(f, RUN_STARTED, try->id);
+        OutputName name = { f->dir, try->id, 1, OUTPUT_OUT };
+        OutputPart part = { 0 };
+        Buf out = { 0 };
+        while (part.total < bytes)
+            if (output_read(&name, 0, 0, &out, &part))
+                _exit(1);
+        if (write(told[1], started->token, RUN_TOKEN_BYTES) != RUN_TOKEN_BYTES)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(told[1]);
+    assert_int_equal(read(told[0], token, RUN_TOKEN_BYTES), RUN_TOKEN_BYTES);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(told[0]);
+}
+
+static void a_new_daemon_takes_over_what_runs(void **state)
+{
+    Fixture *f = *state;
+    char token[RUN_TOKEN_BYTES];
+    Try try = { .argv = { fake_job, "talk-and-wait" }, .flags = JOB_PROTOCOL };
+    /* Killed before, at and after the moment when the front of the log is dropped, and
+     * after all has been read. */
+    static const int64_t moments[] = { 1000, 200 << 10, 1 << 20, 4 << 20,
+                                       (6 << 20) + 40 };
+    for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++) {
+        JobId id = try.id = i + 1;
+        daemon_that_dies(f, &try, moments[i], token);
+        must_open(f);
+        const RunNews *adopted = expect(f, RUN_ADOPTED, id);
+        assert_string_equal(adopted->token, token);
+        expect(f, RUN_LISTED, 0);
+        OutputName name = { f->dir, id, 1, OUTPUT_OUT };
+        OutputPart part = { 0 };
+        Buf out = { 0 };
+        for (int tries = 0; tries < WAIT_MS && part.total < 6 << 20;
+             tries++, usleep(1000))
+            assert_int_equal(output_read(&name, 0, 0, &out, &part), ERR_OK);
+        usleep(20000);
+        runner_signal(f->runner, id, 1, SIGKILL);
+        expect_talk(f, id);
+        assert_int_equal(count_kept(f, RUN_STARTED, id), 0);
+        assert_int_equal(count_kept(f, RUN_ENDED, id), 1);
+        read_all(f, id, OUTPUT_OUT, &out);
+        assert_memory_equal(out.data + out.bytes - 7, "\nready\n", 7);
+        buf_done(&out);
+        forget(f, id);
+    }
+}
+
+static void an_end_while_no_daemon_is_there_is_told_once(void **state)
+{
+    Fixture *f = *state;
+    char token[RUN_TOKEN_BYTES];
+    Try try = { .id = 1,
+                .argv = { "sh", "-c", "echo one; sleep 0.2; echo two; exit 4" } };
+    daemon_that_dies(f, &try, 4, token);
+    usleep(300000);
+    must_open(f);
+    expect(f, RUN_ADOPTED, 1);
+    const RunNews *ended = expect(f, RUN_ENDED, 1);
+    assert_int_equal(ended->end.exit_status, 4);
+    expect(f, RUN_LISTED, 0);
+    expect_output(f, 1, OUTPUT_OUT, SLICE_LITERAL("one\ntwo\n"));
+
+    /* Not forgotten yet: the next one is told again; forgotten: it is not. */
+    runner_close(f->runner);
+    drop_news(f);
+    must_open(f);
+    expect(f, RUN_ENDED, 1);
+    forget(f, 1);
+    runner_close(f->runner);
+    drop_news(f);
+    must_open(f);
+    expect(f, RUN_LISTED, 0);
+    assert_int_equal(f->kept_count, 1);
+}
+
+static int launcher_pid(const Fixture *f)
+{
+    /* The one process that holds the lock. */
+    char path[128];
+    snprintf(path, sizeof path, "%s/" LAUNCH_LOCK, f->dir);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct stat lock;
+    assert_int_equal(fstat(fd, &lock), 0);
+    close(fd);
+    FILE *locks = fopen("/proc/locks", "re");
+    char line[256];
+    int pid = 0;
+    unsigned long inode = 0;
+    while (fgets(line, sizeof line, locks) &&
+           (sscanf(line, "%*s FLOCK %*s %*s %d %*x:%*x:%lu", &pid, &inode) != 2 ||
+            inode != lock.st_ino))
+        inode = 0;
+    fclose(locks);
+    assert_int_equal(inode, lock.st_ino);
+    return pid;
+}
+
+static void jobs_lost_with_their_launcher_are_told(void **state)
+{
+    Fixture *f = *state;
+    Try first = { .id = 1, .argv = { fake_job, "tick" } };
+    Try second = { .id = 2, .argv = { "sh", "-c", "exit 1" } };
+    start(f, &first);
+    start(f, &second);
+    pid_t pid = expect(f, RUN_STARTED, 1)->pid;
+    expect(f, RUN_ENDED, 2);
+    kill(launcher_pid(f), SIGKILL);
+    expect(f, RUN_LAUNCHER_GONE, 0);
+    expect(f, RUN_LOST, 1);
+    assert_false(alive(pid));
+    expect(f, RUN_LAUNCHER_BACK, 0);
+    assert_int_equal(count_kept(f, RUN_LOST, 2), 0);
+    forget(f, 1);
+    forget(f, 2);
+    Try third = { .id = 3, .argv = { "true" } };
+    assert_int_equal(run(f, &third)->exit_status, 0);
+    forget(f, 3);
+}
+
+int main(int argc, char **argv)
+{
+    if (!fixture_main(argc, argv))
+        return 2;
+#define RUN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        RUN_TEST(a_new_daemon_takes_over_what_runs),
+        RUN_TEST(an_end_while_no_daemon_is_there_is_told_once),
+        RUN_TEST(jobs_lost_with_their_launcher_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
