@@ -36,7 +36,7 @@ static OpResult guard_claim(const Job *job, const Op *op)
 {
     if (state_in(job->state, STATES_OWNED))
         return OP_LOST;
-    if (job->state != JOB_READY || !from_allows(op, job->state))
+    if (job->state != JOB_READY || !from_allows(op, job->state) || !op->lock.bytes)
         return OP_CONFLICT;
     return op->attempt == job->attempt + 1 ? OP_APPLIED : OP_LOST;
 }

@@ -9,7 +9,8 @@
  *             must be running or paused, and in `from`: else OP_CONFLICT. FINISH leads
  *             out of these two states, PAUSE from one to the other.
  *   CLAIM     a job that someone runs, or whose attempts have moved on (the new number
- *             must be the next): OP_LOST. Not ready, or not in `from`: OP_CONFLICT.
+ *             must be the next): OP_LOST. Not ready, not in `from`, or no one claims it
+ *             (an empty lock): OP_CONFLICT.
  *   MOVE, REMOVE   where given, attempt and lock must be the job's: else OP_LOST. A job
  *             that someone runs, or not in `from`: OP_CONFLICT. MOVE leads to no running
  *             state, and out of a final one only with FIELD_RETRY.

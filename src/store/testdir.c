@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* testdir.c - see testdir.h. */
+#include "store/testdir.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+void testdir_make(TestDir *dir)
+{
+    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    snprintf(dir->path, sizeof dir->path, "%s/pawl-store-XXXXXX", base);
+    if (!mkdtemp(dir->path))
+        fail_msg("cannot make %s", dir->path);
+}
+
+const char *testdir_file(const TestDir *dir, const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir->path, name);
+    return path;
+}
+
+void testdir_remove(TestDir *dir)
+{
+    if (!dir->path[0])
+        return;
+    DIR *open = opendir(dir->path);
+    for (struct dirent *entry; open && (entry = readdir(open));)
+        if (entry->d_name[0] != '.')
+            unlink(testdir_file(dir, entry->d_name));
+    if (open)
+        closedir(open);
+    rmdir(dir->path);
+    dir->path[0] = '\0';
+}
+
+Store *testdir_store(const TestDir *dir, const StoreOptions *options)
+{
+    char url[160];
+    Store *store = NULL;
+    Error why = { 0 };
+    snprintf(url, sizeof url, "sqlite:%s/pawl.db", dir->path);
+    if (store_open(url, options, &store, &why))
+        fail_msg("%s", why.text);
+    return store;
+}
