@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define INGEST_BYTES_MAX ((size_t)8 << 20) /* of journal per transaction */
+#define INGEST_BYTES_MAX ((size_t)2 << 20) /* of journal per transaction */
 #define RESERVE_MS       (60 * MS_PER_S)
 #define SYNC_EVERY_MS    (5 * MS_PER_S)
 #define SYNC_EVERY_BYTES ((uint64_t)64 << 20) /* keeps the store's own log short */

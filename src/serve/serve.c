@@ -7,6 +7,7 @@
 #include "serve/daemon.h"
 
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -126,7 +127,8 @@ static int check(const ServeOptions *options)
 {
     Buf lines = { 0 };
     size_t errors = config_check(&options->sources, &lines);
-    fwrite(lines.data, 1, lines.bytes, stderr);
+    if (lines.bytes)
+        fwrite(lines.data, 1, lines.bytes, stderr);
     buf_done(&lines);
     if (!errors)
         printf("the configuration is good\n");
@@ -204,6 +206,15 @@ static void greet(const Daemon *daemon)
         log_event(LOG_WARN, "daemon.root", "msg=\"jobs run as root\"");
 }
 
+/* Large buffers come and go with bulk requests. Kept apart from small memory and given
+ * back when they are freed, they leave the daemon as small as it was. */
+static void keep_memory_small(void)
+{
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
 static int serve(const ServeOptions *options, Config *config)
 {
     Error why = { 0 };
@@ -255,6 +266,7 @@ int serve_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     log_level_set(config.log_level);
+    keep_memory_small();
     int status = serve(&options, &config);
     config_done(&config);
     return status;

@@ -25,7 +25,7 @@
 
 #define PAGE_BYTES       4096
 #define BUSY_MS          5000
-#define CACHE_KIB_WRITER 65536
+#define CACHE_KIB_WRITER 16384
 #define CACHE_KIB_READER 8192
 #define WAL_FRAMES_MAX   16384 /* 64 MiB: then the log is moved into the file */
 #define WAL_BYTES_KEPT   ((int64_t)64 << 20)
