@@ -494,7 +494,9 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
 int daemon_run(Daemon *daemon)
 {
     run_turn(daemon);
-    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    do /* once more for a second signal that came together with the first */
+        uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    while (daemon->stop == STOP_JOBS && !may_leave(daemon, clock_now()));
     return 0;
 }
 
@@ -592,10 +594,13 @@ void daemon_close(Daemon *daemon)
     keeper_stop(daemon->keeper);
     reader_close(daemon->reader);
     close_http(daemon);
-    runner_close(daemon->runner);
-    journal_close(daemon->journal);
+    if (daemon->runner) /* a start may have ended anywhere before */
+        runner_close(daemon->runner);
+    if (daemon->journal)
+        journal_close(daemon->journal);
     keeper_free(daemon->keeper);
-    store_close(daemon->store);
+    if (daemon->store)
+        store_close(daemon->store);
     uv_walk(&daemon->loop, close_handle, NULL);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);
