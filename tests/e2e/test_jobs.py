@@ -701,7 +701,7 @@ def test_delete(node, api, home):
 def test_the_environment_of_a_job(node, api, queue):
     """S0.31, S0.37, S0.57: who it is, where its document is, and nothing of the daemon's."""
     id = shell(api, "env -0; echo; cat \"$PAWL_JOB_FILE\"; test -w \"$PAWL_JOB_FILE\" || "
-                    "echo; ls -ld \"$PAWL_TEMP_DIR\" >&2; stat -c %a \"$PAWL_JOB_FILE\" >&2",
+                    "echo; echo x >\"$PAWL_TEMP_DIR/x\"; stat -c %a \"$PAWL_JOB_FILE\" >&2",
                queue=queue, priority=8, env={"OWN": "a b=c", "LANG": "de_DE"},
                max_run_time="1h", payload="p")["id"]
     api.until(id)
@@ -724,7 +724,8 @@ def test_the_environment_of_a_job(node, api, queue):
     assert not others, others
     job = json.loads(document)
     assert (job["id"], job["queue"], job["payload"]) == (id, queue, "p")
-    wait_for(lambda: not pathlib.Path(env["PAWL_TEMP_DIR"]).exists(), 10)
+    for path in (env["PAWL_TEMP_DIR"] + "/x", env["PAWL_JOB_FILE"]):
+        wait_for(lambda path=path: not pathlib.Path(path).exists(), 10, f"{path} is left")
     mode = api.log(id, stream="stderr").split()[-1]
     assert int(mode, 8) & 0o222 == 0, f"the document can be written: {mode}"
 

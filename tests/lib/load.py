@@ -63,7 +63,7 @@ class Load:
                 try:
                     role(api, luck)
                 except (NotSent, Broken):
-                    self.ended.wait(0.005) # the daemon is away
+                    self.ended.wait(0.03) # the daemon is away
         except Exception as error: # pylint: disable=broad-except
             self.error = self.error or error
             self.ended.set()
