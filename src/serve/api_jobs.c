@@ -221,7 +221,8 @@ static Slice media_type(const Exchange *exchange)
 static bool type_in(Slice type, const char *const *types)
 {
     for (; *types; types++)
-        if (type.bytes == strlen(*types) && !strncasecmp(type.data, *types, type.bytes))
+        if (type.bytes == strlen(*types) &&
+            (!type.bytes || !strncasecmp(type.data, *types, type.bytes)))
             return true;
     return false;
 }

@@ -176,13 +176,6 @@ static Errand *take_finished(Exchange *exchange)
     return finished;
 }
 
-static void suspend(Conn *conn)
-{
-    conn->counted = true;
-    http_busy(conn->listener->http);
-    MHD_suspend_connection(conn->connection);
-}
-
 /* False if something has finished meanwhile. */
 static bool park(Exchange *exchange)
 {
@@ -190,7 +183,7 @@ static bool park(Exchange *exchange)
     bool idle = !exchange->finished;
     if (idle) {
         exchange->parked = true;
-        suspend(exchange->conn);
+        MHD_suspend_connection(exchange->conn->connection);
     }
     pthread_mutex_unlock(&exchange->lock);
     return idle;
@@ -218,7 +211,7 @@ bool exchange_drive(Exchange *exchange)
         if (exchange->replied && !exchange->pending)
             return true;
         if (exchange->yielded && !exchange->replied) {
-            suspend(exchange->conn);
+            MHD_suspend_connection(exchange->conn->connection);
             MHD_resume_connection(exchange->conn->connection);
             return false;
         }

@@ -261,12 +261,10 @@ static enum MHD_Result run(Conn *conn)
 {
     Exchange *exchange = conn->exchange;
     conn_deadline(conn, -1);
-    if (conn->counted) {
-        conn->counted = false;
-        http_quiet(conn->listener->http);
-    }
     if (conn->phase == PHASE_BODY) {
         conn->phase = PHASE_RUN;
+        conn->counted = true;
+        http_busy(conn->listener->http);
         exchange->state = NULL;
         exchange->route->handle(exchange);
     }
@@ -517,6 +515,7 @@ void http_close(Http *http)
 {
     if (!http)
         return;
+    http->close_boot = clock_now().boot_ms;
     http->closing = true;
     if (http->socket_path)
         unlink(http->socket_path);

@@ -52,10 +52,10 @@ typedef struct Conn {
     bool peer_known;
     bool peer_allowed;
     atomic_bool linger; /* answered before all was read: drain before closing */
-    bool close;  /* after this answer */
+    bool close;         /* after this answer */
 
     Phase phase;
-    bool counted;       /* as busy, because it is parked */
+    bool counted;       /* as busy: from its handler to the end of the answer */
     uint64_t discarded; /* of a refused body */
     bool too_large;
     int64_t body_from_ms;
@@ -77,6 +77,7 @@ struct Http {
     size_t listener_count;
     char address[LISTEN_TEXT_BYTES];
     char *socket_path;
+    _Atomic int64_t close_boot; /* when closing began */
     atomic_bool closing;
 
     pthread_t ticker;
@@ -85,8 +86,8 @@ struct Http {
     int tick_ms;
 
     pthread_mutex_t lock; /* of all below */
-    pthread_cond_t quiet; /* nothing is parked or out any more */
-    size_t busy;          /* connections parked, calls of streams, streams */
+    pthread_cond_t quiet; /* nothing is being answered any more */
+    size_t busy;          /* requests being answered, streams, calls of clients gone */
     Conn *conns;
     Stream *streams;
     Linger lingers[LINGERS_MAX];

@@ -16,6 +16,7 @@
 
 #define TICK_MS       500
 #define TICK_MS_LEAST 20
+#define CLOSE_MS      (2 * MS_PER_S)
 #define LINGER_MS     (5 * MS_PER_S) /* without a byte */
 #define LINGER_READS  64             /* per turn, of one socket */
 #define LINGER_PIECE  (64 << 10)
@@ -25,10 +26,12 @@ void conn_deadline(Conn *conn, int64_t after_ms)
     conn->deadline_ms = after_ms < 0 ? TIME_NEVER : clock_now().boot_ms + after_ms;
 }
 
+/* While closing, answers have a moment to be read. */
 static void drop_overdue(Http *http, int64_t boot_ms)
 {
+    bool all = http->closing && boot_ms - http->close_boot > CLOSE_MS;
     for (Conn *conn = http->conns; conn; conn = conn->next) {
-        if (conn->deadline_ms > boot_ms)
+        if (conn->deadline_ms > boot_ms && !all)
             continue;
         conn->deadline_ms = TIME_NEVER;
         conn->linger = false;

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http_limits_test.c - large, slow, many and rude clients. */
+#include "serve/exchange.h"
+#include "serve/world_fake.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define HEAD       "Host: localhost\r\n"
+#define RAW(text)                                                                        \
+    {                                                                                    \
+        "" text, sizeof(text) - 1                                                        \
+    } /* of static tables */
+
+static void large_headers_are_refused(void **state)
+{
+    World *world = *state;
+    Buf text = { 0 };
+    Client client;
+    Reply reply;
+    buf_add_text(&text, "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: ");
+    for (int i = 0; i < 200000; i++)
+        buf_add_char(&text, 'x');
+    buf_add_text(&text, "\r\n\r\n");
+    client_tcp(&client, http_address(world->http));
+    client_send(&client, buf_slice(&text));
+    client_read(&client, false, &reply);
+    if (reply.status != 0 && reply.status != 431)
+        fail_msg("%d", reply.status);
+    reply_done(&reply);
+    client_close(&client);
+    buf_done(&text);
+    assert_true(daemon_lives(world));
+}
+
+static void a_large_body_is_refused_before_it_is_sent(void **state)
+{
+    World *world = *state;
+    Client client;
+    Reply reply;
+    client_tcp(&client, http_address(world->http));
+    client_send(&client, SLICE_LITERAL("POST /api/v1/jobs HTTP/1.1\r\n" HEAD
+                                       "Content-Length: 99999999999\r\n\r\n"));
+    client_read(&client, false, &reply);
+    expect_problem(&reply, 413, "body_too_large");
+    assert_true(client_closed(&client, CLIENT_WAIT_MS));
+    reply_done(&reply);
+    client_close(&client);
+}
+
+/* A client that does not look up before it has sent everything still learns why. */
+static void a_large_body_that_is_sent_gets_its_answer(void **state)
+{
+    World *world = *state;
+    for (int chunked = 0; chunked < 2; chunked++) {
+        Buf text = { 0 };
+        size_t bytes = 3 * WORLD_BODY_MAX;
+        buf_add_text(&text, "POST /api/v1/jobs HTTP/1.1\r\n" HEAD);
+        buf_printf(&text,
+                   chunked ? "Transfer-Encoding: chunked\r\n\r\n%zx\r\n"
+                           : "Content-Length: %zu\r\n\r\n",
+                   bytes);
+        memset(buf_room(&text, bytes), 'x', bytes);
+        text.bytes += bytes;
+        if (chunked)
+            buf_add_text(&text, "\r\n0\r\n\r\n");
+        Client client;
+        Reply reply;
+        client_tcp(&client, http_address(world->http));
+        client_send(&client, buf_slice(&text));
+        client_read(&client, false, &reply);
+        expect_problem(&reply, 413, "body_too_large");
+        reply_done(&reply);
+        client_close(&client);
+        buf_done(&text);
+    }
+    assert_int_equal(jobs_added(world), 0);
+}
+
+static void a_refused_small_body_keeps_the_connection(void **state)
+{
+    World *world = *state;
+    Client client;
+    Reply reply;
+    client_tcp(&client, http_address(world->http));
+    for (int i = 0; i < 3; i++) {
+        client_ask(&client, &(Ask){ "POST", "/nowhere", "", SLICE_LITERAL("some bytes") },
+                   &reply);
+        assert_int_equal(reply.status, 404);
+        reply_done(&reply);
+    }
+    client_close(&client);
+}
+
+static void slow_clients_are_dropped(void **state)
+{
+    (void)state;
+    World *world = world_open((HttpOptions){
+        .header_ms = 200, .body_ms = 200, .idle_ms = 200, .send_ms = 200 });
+    static const Slice begun[] = {
+        RAW(""),
+        RAW("GET /livez HT"),
+        RAW("GET /livez HTTP/1.1\r\nHost: loc"),
+        RAW("POST /api/v1/jobs HTTP/1.1\r\n" HEAD "Content-Length: 9\r\n\r\n{"),
+        RAW("POST /api/v1/jobs HTTP/1.1\r\n" HEAD
+            "Transfer-Encoding: chunked\r\n\r\n5\r\n{"),
+        RAW("GET /livez HTTP/1.1\r\n" HEAD "\r\n"), /* answered, then idle */
+    };
+    for (size_t i = 0; i < sizeof begun / sizeof *begun; i++) {
+        Client client;
+        client_tcp(&client, http_address(world->http));
+        client_send(&client, begun[i]);
+        assert_true(client_closed(&client, 5000));
+        client_close(&client);
+    }
+    /* One byte now and then does not help. */
+    Client client;
+    client_tcp(&client, http_address(world->http));
+    Slice text =
+        RAW("GET /livez HTTP/1.1\r\nHost: localhost\r\nX: aaaaaaaaaaaaaaaaaaaaaa");
+    int64_t from = clock_now().boot_ms;
+    bool dropped = false;
+    for (size_t i = 0; i < text.bytes && !dropped; i++) {
+        client_send(&client, slice_of(text.data + i, 1));
+        dropped = client_closed(&client, 50);
+    }
+    assert_true(dropped);
+    assert_true(clock_now().boot_ms - from < 3000);
+    client_close(&client);
+    assert_int_equal(jobs_added(world), 0);
+    world_close(world);
+}
+
+/* Answers that nobody reads must not stay in memory for ever. */
+static void clients_that_do_not_read_are_dropped(void **state)
+{
+    (void)state;
+    World *world = world_open((HttpOptions){ .send_ms = 300 });
+    Client client;
+    client_tcp(&client, http_address(world->http));
+    Buf text = { 0 };
+    for (int i = 0; i < 300; i++)
+        buf_add_text(&text, "GET /openapi.json HTTP/1.1\r\n" HEAD "\r\n");
+    int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
+    client_send(&client, buf_slice(&text));
+    /* The server has closed when sending fails. */
+    bool closed = false;
+    while (!closed && clock_now().boot_ms < until) {
+        poll(NULL, 0, 20);
+        closed = send(client.fd, "\r\n", 2, MSG_NOSIGNAL) < 0;
+    }
+    assert_true(closed);
+    client_close(&client);
+    buf_done(&text);
+    world_close(world);
+}
+
+#define CROWD         256
+#define CROWD_REQUEST 12
+#define CROWD_WAIT_MS 5000
+
+typedef struct Crowd {
+    Client clients[CROWD];
+    int left[CROWD];
+    int64_t asked_ms[CROWD];
+} Crowd;
+
+static const char crowd_text[] =
+    "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 29\r\n\r\n"
+    "{\"type\":\"t\",\"payload\":\"abcd\"}";
+
+static void crowd_ask(Crowd *crowd, int i)
+{
+    crowd->asked_ms[i] = clock_now().boot_ms;
+    client_send(&crowd->clients[i], slice_of(crowd_text, sizeof crowd_text - 1));
+}
+
+/* Requests that stall: connections that wait while the daemon is idle (dependencies.md
+ * section 8: libmicrohttpd's epoll mode does that). */
+static void many_connections_do_not_stall(void **state)
+{
+    World *world = *state;
+    Crowd *crowd = MEM_NEW(Crowd);
+    for (int i = 0; i < CROWD; i++) {
+        client_tcp(&crowd->clients[i], http_address(world->http));
+        crowd->left[i] = CROWD_REQUEST;
+        crowd_ask(crowd, i);
+    }
+    int open_count = CROWD;
+    int64_t longest_ms = 0;
+    while (open_count) {
+        struct pollfd fds[CROWD];
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = (struct pollfd){ .fd = crowd->left[i] ? crowd->clients[i].fd : -1,
+                                      .events = POLLIN };
+        if (poll(fds, CROWD, CROWD_WAIT_MS) < 1)
+            fail_msg("stalled with %d connections open", open_count);
+        for (int i = 0; i < CROWD; i++) {
+            if (!fds[i].revents)
+                continue;
+            Reply reply;
+            client_read(&crowd->clients[i], false, &reply);
+            assert_int_equal(reply.status, 201);
+            reply_done(&reply);
+            int64_t took_ms = clock_now().boot_ms - crowd->asked_ms[i];
+            longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
+            if (--crowd->left[i])
+                crowd_ask(crowd, i);
+            else
+                open_count--;
+        }
+    }
+    assert_true(longest_ms < CROWD_WAIT_MS);
+    for (int i = 0; i < CROWD; i++)
+        client_close(&crowd->clients[i]);
+    mem_free(crowd);
+    assert_int_equal(jobs_added(world), CROWD * CROWD_REQUEST);
+}
+
+static void wait_until_held(World *world, uint64_t answered)
+{
+    int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
+    while (fake_answered(world->daemon) < answered && clock_now().boot_ms < until)
+        poll(NULL, 0, 2);
+    assert_true(fake_answered(world->daemon) >= answered);
+}
+
+/* Clients that leave while the daemon works on their request. */
+static void clients_may_leave_at_any_time(void **state)
+{
+    World *world = *state;
+    fake_stall(world->daemon, true);
+    Client clients[32];
+    for (size_t i = 0; i < 32; i++) {
+        client_tcp(&clients[i], http_address(world->http));
+        client_send(&clients[i], slice_of(crowd_text, sizeof crowd_text - 1));
+    }
+    for (size_t i = 0; i < 32; i++) {
+        if (i % 2)
+            client_reset(&clients[i]);
+        else
+            client_close(&clients[i]);
+    }
+    fake_stall(world->daemon, false);
+    assert_true(daemon_lives(world));
+    /* Whatever had arrived whole is done all the same. */
+    Buf lines = { 0 };
+    for (int i = 0; i < 6000; i++)
+        buf_add_text(&lines, "{\"type\":\"t\"}\n");
+    for (int i = 0; i < 8; i++) {
+        Client client;
+        client_tcp(&client, http_address(world->http));
+        Buf text = { 0 };
+        buf_printf(&text,
+                   "POST /api/v1/jobs HTTP/1.1\r\n" HEAD
+                   "Content-Type: application/x-ndjson\r\nContent-Length: %zu\r\n\r\n",
+                   lines.bytes);
+        buf_add_slice(&text, buf_slice(&lines));
+        uint64_t answered = fake_answered(world->daemon);
+        client_send(&client, buf_slice(&text));
+        wait_until_held(world, answered + 1);
+        client_reset(&client); /* in the middle of its chunks */
+        buf_done(&text);
+    }
+    buf_done(&lines);
+    assert_true(daemon_lives(world));
+}
+
+static void closing_answers_what_is_under_way(void **state)
+{
+    (void)state;
+    World *world = world_open((HttpOptions){ 0 });
+    Client waiting;
+    Client idle;
+    client_tcp(&idle, http_address(world->http));
+    client_tcp(&waiting, http_address(world->http));
+    client_send(&waiting, SLICE_LITERAL("POST /api/v1/jobs?wait=0.3s HTTP/1.1\r\n" HEAD
+                                        "Content-Length: 12\r\n\r\n{\"type\":\"t\"}"));
+    wait_until_held(world, 1);
+    world_close(world);
+    Reply reply;
+    client_read(&waiting, false, &reply);
+    assert_int_equal(reply.status, 202);
+    reply_done(&reply);
+    client_close(&waiting);
+    assert_true(client_closed(&idle, CLIENT_WAIT_MS));
+    client_close(&idle);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(large_headers_are_refused),
+        TEST(a_large_body_is_refused_before_it_is_sent),
+        TEST(a_large_body_that_is_sent_gets_its_answer),
+        TEST(a_refused_small_body_keeps_the_connection),
+        cmocka_unit_test(slow_clients_are_dropped),
+        cmocka_unit_test(clients_that_do_not_read_are_dropped),
+        TEST(many_connections_do_not_stall),
+        TEST(clients_may_leave_at_any_time),
+        cmocka_unit_test(closing_answers_what_is_under_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
