@@ -89,7 +89,7 @@ static int get_all(Cli *cli)
     table_init(&table, columns, 2);
     for (const Doc *field = doc_first(config); field; field = doc_next(field)) {
         Buf value = { 0 };
-        doc_show(field, &value);
+        doc_show_setting(field, &value);
         table_add(&table, COLOUR_PLAIN, doc_key(field));
         table_add(&table, COLOUR_PLAIN, buf_slice(&value));
         buf_done(&value);
@@ -126,7 +126,7 @@ static int get(Cli *cli)
         else if (cli->json)
             doc_write(value, &out);
         else
-            doc_show(value, &out);
+            doc_show_setting(value, &out);
         buf_add_char(&out, '\n');
     }
     if (!code)

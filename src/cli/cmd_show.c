@@ -37,7 +37,7 @@ static void line_time(Buf *out, const Cli *cli, const char *name, int64_t wall_m
 static void line_field(Buf *out, const Cli *cli, const char *name, const Doc *value)
 {
     Buf text = { 0 };
-    doc_show(value, &text);
+    doc_show_setting(value, &text);
     bool empty = doc_is_null(value) || slice_is(buf_slice(&text), "false") ||
                  ((doc_is_array(value) || doc_is_object(value)) && !doc_count(value));
     if (!empty)

@@ -176,6 +176,13 @@ static void answers_are_read_without_surprises(void **state)
     doc_show(doc_at(doc_get(doc, "list"), 1), &out);
     doc_show(doc_at(doc_get(doc, "list"), 2), &out);
     assert_string_equal(buf_cstr(&out), "x-");
+    doc_free(doc);
+    buf_clear(&out);
+    assert_int_equal(doc_parse(SLICE_LITERAL("[\"PT336H\",\"Paris\",4]"), &doc, NULL),
+                     ERR_OK);
+    for (size_t i = 0; i < 3; i++)
+        doc_show_setting(doc_at(doc, i), &out);
+    assert_string_equal(buf_cstr(&out), "14dParis4");
     buf_done(&out);
     doc_free(doc);
     Error why;

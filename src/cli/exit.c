@@ -29,6 +29,7 @@ int exit_from_http(int status)
         return CLI_USAGE;
     case 401:
     case 403:
+    case 421: /* not under this host name */
         return CLI_DENIED;
     case 404:
     case 410:

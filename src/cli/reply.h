@@ -47,4 +47,7 @@ void doc_write(const Doc *value, Buf *out);
 /* A scalar as people read it: text without quotes, null as "-"; else compact JSON. */
 void doc_show(const Doc *value, Buf *out);
 
+/* The same for what may be a duration: PT1H30M as 1h30m. */
+void doc_show_setting(const Doc *value, Buf *out);
+
 #endif

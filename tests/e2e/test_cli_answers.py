@@ -174,7 +174,7 @@ def test_a_word_that_is_no_text_is_refused(fake, cli):
 # --- refusals ---
 
 @pytest.mark.parametrize("status, code", [
-    (400, 2), (401, 4), (403, 4), (404, 3), (409, 5), (422, 2), (500, 1), (503, 1)])
+    (400, 2), (401, 4), (403, 4), (404, 3), (409, 5), (421, 4), (422, 2), (500, 1), (503, 1)])
 def test_refusals_have_their_exit_code(fake, cli, status, code):
     fake.on("GET", "/api/v1/jobs", (status, problem("some_code", status)))
     done = cli("ls")
@@ -512,6 +512,29 @@ def test_a_large_file_is_sent_in_parts(fake, cli, place):
     assert len(sent) > 1 and b"".join(part.body for part in sent) == line * 30_000
 
 
+@pytest.mark.parametrize("final, code, text", [
+    (job("done", result_size=5), 0, "bytes"),
+    (job("failed", error="no such address"), 10, ""),
+    (job("cancelled"), 11, ""),
+])
+def test_add_wait_prints_the_result(fake, cli, final, code, text):
+    accept(fake)
+    fake.on("GET", JOB, job("running"), final)
+    fake.on("GET", JOB + "/result", (200, b"bytes"))
+    done = cli("add", "mail", "x", "--wait")
+    assert (done.code, done.text) == (code, text)
+    assert code == 0 or f"job {ID} {final['state']}" in done.errors
+
+
+def test_a_control_file_goes_as_it_is(fake, cli, place):
+    accept(fake)
+    (place / "job.xml").write_text("<batch-job/>")
+    assert cli("add", "--control", "job.xml").text == ID + "\n"
+    sent = fake.asked("POST")[0]
+    assert sent.headers["Content-Type"] == "application/xml" and sent.body == b"<batch-job/>"
+    assert cli("add", "mail", "--control", "job.xml").code == 2
+
+
 # --- logs ---
 
 def test_logs_are_raw(fake, cli):
@@ -540,7 +563,8 @@ def test_logs_of_a_job_that_has_not_started(fake, cli):
 def test_config_get_and_set(fake, cli):
     fake.on("GET", "/api/v1/config", {"enabled": True, "job_stale_interval": "PT30S"})
     fake.on("PATCH", "/api/v1/config", {"enabled": False})
-    assert cli("config", "get", "job-stale-interval").text == "PT30S\n"
+    assert cli("config", "get", "job-stale-interval").text == "30s\n"
+    assert cli("config", "get", "job_stale_interval", "--json").text == '"PT30S"\n'
     assert "enabled" in cli("config", "get").text
     assert cli("config", "get", "nothing").code == 3
     assert cli("config", "set", "enabled=false", "max-concurrent-jobs=8",
