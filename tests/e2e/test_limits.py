@@ -16,13 +16,15 @@ from lib.daemon import Place, alive, descriptors, processes_with # noqa: E402
 
 GRACE = 0.4
 CAP = 1 << 20
+OF_LIBC = 3 << 31 # signals 32 and 33, which nobody may touch
 
 
 @pytest.fixture(scope="module")
 def node():
     with Place() as place:
         yield place.daemon("--slots", "6", "--set", f"daemon.grace={GRACE}s",
-                           "--set", f"limits.output={CAP >> 10}K").start()
+                           "--set", f"limits.output={CAP >> 10}K", "--set",
+                           f"limits.result={CAP >> 10}K").start()
 
 
 @pytest.fixture
@@ -135,7 +137,7 @@ def test_a_flood_of_output_is_capped_and_its_tail_kept(api):
     assert api.until(id, seconds=60)["state"] == "done"
     log = api.log(id)
     assert log.endswith(b"the end\n")
-    assert CAP // 2 <= len(log) <= CAP + 65536
+    assert CAP // 2 <= len(log) <= CAP * 5 // 4 # whole blocks are dropped
 
 
 def test_the_cap_holds_on_the_disk_too(node, api):
@@ -171,12 +173,13 @@ def test_a_job_that_never_reads_its_input(api):
 
 
 def test_a_result_beyond_its_limit_is_cut_with_a_mark(api):
-    id = shell(api, "printf 'R: 200 <<20000000\\n'; head -c 20000000 /dev/zero | tr '\\0' x",
+    id = shell(api, "printf 'R: 200 <<2000000\\n'; head -c 2000000 /dev/zero | tr '\\0' x",
                protocol=True)
     ended = api.until(id, seconds=60)
     assert ended["state"] == "done"
     assert ended["result_cut"] is True
-    assert ended["result_size"] == 16 << 20
+    assert ended["result_size"] == CAP
+    assert api.request("GET", f"/jobs/{id}/result").body == b"x" * CAP
 
 
 # --- races ------------------------------------------------------------------------------------------
@@ -285,20 +288,19 @@ def settled(look):
 
 def test_a_job_sees_three_descriptors_and_its_own_group(api):
     """interfaces 3: only 0, 1 and 2 are open; own session and group; default signals."""
-    id = shell(api, "ls -l /proc/self/fd | wc -l >/dev/null; "
-                    "for fd in /proc/$$/fd/*; do echo ${fd##*/}; done; "
+    id = shell(api, "ls /proc/$$/fd; "
                     "cat /proc/$$/stat; grep -E '^Sig(Blk|Ign)' /proc/$$/status")
     api.until(id)
     lines = api.log(id).decode().splitlines()
     numbers = [int(line) for line in lines if line.isdigit()]
-    assert set(numbers) <= {0, 1, 2, 255, 10} and {0, 1, 2} <= set(numbers)
+    assert numbers == [0, 1, 2]
     stat = next(line for line in lines if "(sh)" in line)
     pid, _, rest = stat.partition(" (sh) ")
     _, _, group, session = rest.split()[:4]
     assert group == session == pid
     for line in lines:
         if line.startswith("Sig"):
-            assert int(line.split()[1], 16) == 0, line
+            assert int(line.split()[1], 16) & ~OF_LIBC == 0, line
 
 
 def test_the_launcher_is_idle_after_all_this(node):
