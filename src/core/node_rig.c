@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_rig.c - see node_rig.h. Part of the node's tests, not of the program. */
+#include "core/node_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define ROUNDS_MAX 1000 /* of questions and answers after one step */
+
+static const char rig_sysid[] = "rig-0001";
+
+/* --- The store -------------------------------------------------------------------- */
+
+static Job *find(Rig *rig, JobId id)
+{
+    for (size_t i = 0; i < rig->count; i++)
+        if (rig->jobs[i].id == id)
+            return &rig->jobs[i];
+    return NULL;
+}
+
+static void store_add(Rig *rig, const Job *job)
+{
+    assert_true(rig->count < RIG_JOBS_MAX);
+    assert_null(find(rig, job->id));
+    rig->jobs[rig->count++] = job_copy(&rig->arena, job);
+}
+
+static void store_lines(Rig *rig, const Op *op, uint32_t node)
+{
+    Slice rest = op->body;
+    Slice line;
+    uint64_t k = 0;
+    for (; lines_next(&rest, &line); k++) {
+        Job job = *op->job;
+        job.id = id_from_count(op->first + k, (uint16_t)node);
+        job.payload = line;
+        store_add(rig, &job);
+    }
+    assert_int_equal(k, op->count);
+}
+
+static void expect_guards(const Job *job, const Op *op)
+{
+    assert_non_null(job);
+    if (op->from)
+        assert_true(state_in(job->state, op->from));
+    if (op->kind == OP_CLAIM)
+        assert_int_equal(op->attempt, job->attempt + 1);
+    if (op->kind == OP_FINISH || op->kind == OP_PROGRESS || op->kind == OP_PAUSE) {
+        assert_int_equal(op->attempt, job->attempt);
+        assert_true(slice_equal(op->lock, job->lock));
+        assert_true(state_in(job->state, STATES_OWNED));
+    }
+}
+
+static void move(Job *job, JobState to, int64_t dt_ms)
+{
+    assert_int_equal(job_move(job, to, dt_ms), ERR_OK);
+}
+
+static void store_claim(Rig *rig, Job *job, const Op *op)
+{
+    move(job, JOB_RUNNING, op->dt_ms);
+    job->attempt = op->attempt;
+    job->lock = slice_copy(&rig->arena, op->lock);
+    job->started_ms = op->at_ms;
+    job->finished_ms = 0;
+    job->outcome = job_default().outcome;
+    job->flags &= ~(uint32_t)(JOB_CUT | JOB_CANCELLING | JOB_HALTING);
+}
+
+static void store_finish(Rig *rig, Job *job, const Op *op)
+{
+    job->finished_ms = op->at_ms;
+    job->outcome = op->outcome;
+    job->retry_number = op->retry_number;
+    job->error = slice_copy(&rig->arena, op->error);
+    job->reason = slice_copy(&rig->arena, op->reason);
+    job->message = slice_copy(&rig->arena, op->message);
+    job->result_bytes = (int64_t)op->result.bytes;
+    job->progress = op->progress;
+    job->flags &= ~(uint32_t)(JOB_CANCELLING | JOB_HALTING);
+    job->flags |= op->flags;
+    move(job, op->to, op->dt_ms);
+}
+
+static void store_move(Rig *rig, Job *job, const Op *op)
+{
+    if (state_in(job->state, STATES_FINAL))
+        assert_true(op->fields & FIELD_RETRY);
+    if (state_in(op->to, STATES_FINAL))
+        job->finished_ms = op->at_ms;
+    job->reason = slice_copy(&rig->arena, op->reason);
+    if (op->fields & FIELD_PRIORITY)
+        job->priority = op->priority;
+    if (op->fields & FIELD_QUEUE)
+        job->queue = slice_copy(&rig->arena, op->queue);
+    if (op->fields & FIELD_PAYLOAD)
+        job->payload = slice_copy(&rig->arena, op->payload);
+    if (op->fields & FIELD_TAGS)
+        job->tags = slice_copy(&rig->arena, op->tags);
+    if (op->fields & FIELD_MAX_RUN)
+        job->max_run_ms = op->max_run_ms;
+    if (op->fields & FIELD_RUN_AT)
+        job->run_at_ms = op->dt_ms;
+    if ((op->fields & (FIELD_RUN_AT | FIELD_RETRY)) && op->window_from_ms)
+        job->window_from_ms = op->window_from_ms;
+    if (op->fields & FIELD_RETRY) {
+        job->retry_number = 0;
+        job->flags &= ~(uint32_t)JOB_LOSSES;
+    }
+    move(job, op->to, op->dt_ms);
+}
+
+static void store_key(Rig *rig, const Op *op)
+{
+    rig->keys[rig->key_count++] = (RigKey){
+        .tenant = slice_copy(&rig->arena, op->tenant),
+        .key = slice_copy(&rig->arena, op->key),
+        .value = slice_copy(&rig->arena, op->value),
+        .expiry_ms = op->dt_ms,
+    };
+}
+
+static void store_change(Rig *rig, const Op *op)
+{
+    Job *job = find(rig, op->id);
+    expect_guards(job, op);
+    if (op->kind == OP_CLAIM)
+        store_claim(rig, job, op);
+    if (op->kind == OP_FINISH)
+        store_finish(rig, job, op);
+    if (op->kind == OP_MOVE)
+        store_move(rig, job, op);
+    if (op->kind == OP_PAUSE)
+        move(job, op->to, op->dt_ms);
+    if (op->kind == OP_PROGRESS) {
+        job->flags |= op->flags;
+        if (op->progress >= 0)
+            job->progress = op->progress;
+        if (op->message.bytes)
+            job->message = slice_copy(&rig->arena, op->message);
+        if (op->reason.bytes)
+            job->reason = slice_copy(&rig->arena, op->reason);
+    }
+    if (op->kind == OP_REMOVE) {
+        assert_false(state_in(job->state, STATES_OWNED));
+        *job = rig->jobs[--rig->count];
+    }
+}
+
+static void store_op(Rig *rig, const Op *op, uint32_t node)
+{
+    rig->operations++;
+    switch (op->kind) {
+    case OP_ADD:
+        store_add(rig, op->job);
+        return;
+    case OP_ADD_LINES:
+        store_lines(rig, op, node);
+        return;
+    case OP_CLAIM:
+    case OP_PROGRESS:
+    case OP_FINISH:
+    case OP_MOVE:
+    case OP_PAUSE:
+    case OP_REMOVE:
+        store_change(rig, op);
+        return;
+    case OP_KEY:
+        store_key(rig, op);
+        return;
+    case OP_BEAT:
+    case OP_PURGE:
+    case OP_PUT:
+    case OP_DELETE:
+    case OP_NODE:
+        return;
+    }
+}
+
+/* --- Questions -------------------------------------------------------------------- */
+
+static bool before(const Job *a, const Job *b, LoadWhat what)
+{
+    if (what == WANT_WINDOW && a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->dt_ms != b->dt_ms)
+        return a->dt_ms < b->dt_ms;
+    return a->id < b->id;
+}
+
+static bool wanted(const Effect *effect, const Job *job)
+{
+    Job key = { .id = effect->behind_id,
+                .priority = effect->priority,
+                .dt_ms = effect->dt_ms };
+    switch (effect->what) {
+    case WANT_WINDOW:
+        return job->state == JOB_READY && slice_equal(job->tenant, effect->tenant) &&
+               slice_equal(job->queue, effect->queue) &&
+               ((job->flags & JOB_PULL) != 0) == effect->pull &&
+               (!effect->behind || before(&key, job, WANT_WINDOW));
+    case WANT_DUE:
+        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING;
+    case WANT_JOB:
+        return job->id == effect->id &&
+               (!effect->tenant.bytes || slice_equal(effect->tenant, job->tenant));
+    case WANT_OLD_DONE:
+        return job->state == JOB_DONE && job->finished_ms < effect->dt_ms;
+    case WANT_OLD_OTHER:
+        return state_in(job->state, STATES_FINAL) && job->state != JOB_DONE &&
+               job->finished_ms < effect->dt_ms;
+    case WANT_KEY:
+        break;
+    }
+    return false;
+}
+
+static size_t sorted(Rig *rig, const Effect *effect, const Job **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rig->count; i++) {
+        if (!wanted(effect, &rig->jobs[i]))
+            continue;
+        size_t at = count++;
+        for (; at > 0 && before(&rig->jobs[i], out[at - 1], effect->what); at--)
+            out[at] = out[at - 1];
+        out[at] = &rig->jobs[i];
+    }
+    return count;
+}
+
+static void look_up(Rig *rig, const Effect *effect)
+{
+    static const Job *found[RIG_JOBS_MAX];
+    RigAnswer answer = { .token = effect->token,
+                         .number = rig->number,
+                         .err = rig->store_fails ? ERR_IO : ERR_OK,
+                         .next_due_ms = TIME_NEVER };
+    size_t count = sorted(rig, effect, found);
+    answer.jobs = arena_take(&rig->arena, (count + 1) * sizeof(Job));
+    for (size_t i = 0; i < count && !answer.err; i++) {
+        bool due = effect->what != WANT_DUE || found[i]->dt_ms <= effect->dt_ms;
+        if (due && (!effect->limit || answer.count < effect->limit)) {
+            answer.jobs[answer.count++] = job_copy(&rig->arena, found[i]);
+            continue;
+        }
+        answer.more = due;
+        answer.next_due_ms = found[i]->dt_ms;
+        break;
+    }
+    for (size_t i = 0; i < rig->key_count && effect->what == WANT_KEY; i++)
+        if (slice_equal(rig->keys[i].key, effect->key) &&
+            slice_equal(rig->keys[i].tenant, effect->tenant) &&
+            rig->keys[i].expiry_ms > effect->dt_ms)
+            answer.value = rig->keys[i].value;
+    MEM_PUSH(rig->answers, rig->answer_count, rig->answer_capacity) = answer;
+}
+
+/* --- Steps ------------------------------------------------------------------------ */
+
+static void take_effects(Rig *rig)
+{
+    for (size_t i = 0; i < rig->out.effect_count; i++) {
+        Effect effect = rig->out.effects[i];
+        if (effect.kind == EFFECT_LOAD) {
+            look_up(rig, &effect);
+            continue;
+        }
+        effect.key = slice_copy(&rig->arena, effect.key);
+        effect.value = slice_copy(&rig->arena, effect.value);
+        if (effect.job) {
+            Job *copy = ARENA_NEW(&rig->arena, Job);
+            *copy = job_copy(&rig->arena, effect.job);
+            effect.job = copy;
+        }
+        rig->starts += effect.kind == EFFECT_START;
+        MEM_PUSH(rig->log, rig->log_count, rig->log_capacity) = effect;
+    }
+}
+
+static void one_step(Rig *rig, const Event *events, size_t count)
+{
+    outbox_clear(&rig->out);
+    node_step(rig->node, rig->now, events, count, &rig->out);
+    node_check(rig->node);
+    for (size_t i = 0; i < rig->out.adds.count; i++)
+        store_op(rig, &rig->out.adds.ops[i], rig->out.adds.node);
+    for (size_t i = 0; i < rig->out.batch.count; i++)
+        store_op(rig, &rig->out.batch.ops[i], rig->out.batch.node);
+    if (rig->out.adds.count || rig->out.batch.count) {
+        assert_int_equal(rig->out.number, rig->number + 1);
+        rig->number = rig->out.number;
+    }
+    take_effects(rig);
+}
+
+void rig_answer(Rig *rig)
+{
+    for (int round = 0; rig->answer_count; round++) {
+        assert_true(round < ROUNDS_MAX);
+        RigAnswer *answers = rig->answers;
+        size_t count = rig->answer_count;
+        rig->answers = NULL;
+        rig->answer_count = rig->answer_capacity = 0;
+        for (size_t i = 0; i < count; i++) {
+            const RigAnswer *answer = &answers[i];
+            Event events[2] = { { .kind = EVENT_LOADED,
+                                  .token = answer->token,
+                                  .number = answer->number,
+                                  .err = answer->err,
+                                  .loaded = answer->jobs,
+                                  .loaded_count = answer->count,
+                                  .more = answer->more,
+                                  .next_due_ms = answer->next_due_ms,
+                                  .value = answer->value },
+                                { .kind = EVENT_APPLIED, .number = answer->number } };
+            one_step(rig, events, 2);
+        }
+        mem_free(answers);
+    }
+}
+
+void rig_step(Rig *rig, const Event *events, size_t count)
+{
+    one_step(rig, events, count);
+    if (!rig->hold_answers)
+        rig_answer(rig);
+}
+
+void rig_wait(Rig *rig, int64_t ms)
+{
+    rig->now.wall_ms += ms;
+    rig->now.boot_ms += ms;
+    rig_step(rig, NULL, 0);
+}
+
+void rig_slots(Rig *rig, uint32_t slots)
+{
+    rig->settings.slots = slots;
+    node_settings_set(rig->node, &rig->settings);
+    rig_step(rig, NULL, 0);
+}
+
+static Node *new_node(Rig *rig)
+{
+    NodeOptions options = { .sysid = slice_of(rig_sysid, strlen(rig_sysid)),
+                            .number = 1,
+                            .seed = 42,
+                            .turn = rig->number,
+                            .settings = rig->settings };
+    for (size_t i = 0; i < rig->count; i++)
+        if (rig->jobs[i].id > options.last_id)
+            options.last_id = rig->jobs[i].id;
+    return node_new(&options);
+}
+
+Rig *rig_open(void (*change)(NodeSettings *settings))
+{
+    Rig *rig = MEM_NEW(Rig);
+    rig->now = (Now){ .wall_ms = 1790000000000, .boot_ms = 5000000 };
+    rig->settings = node_settings_default();
+    rig->settings.slots = 2;
+    if (change)
+        change(&rig->settings);
+    rig->node = new_node(rig);
+    node_recovered(rig->node);
+    rig_step(rig, NULL, 0);
+    rig_forget(rig);
+    return rig;
+}
+
+void rig_close(Rig *rig)
+{
+    node_free(rig->node);
+    outbox_done(&rig->out);
+    arena_done(&rig->arena);
+    mem_free(rig->answers);
+    mem_free(rig->log);
+    mem_free(rig);
+}
+
+void rig_reopen(Rig *rig, bool alive)
+{
+    node_free(rig->node);
+    rig->answer_count = 0;
+    rig->node = new_node(rig);
+    for (size_t i = 0; i < rig->count; i++) {
+        const Job *job = &rig->jobs[i];
+        if (job->state == JOB_READY)
+            node_load_lane(rig->node, job);
+        if (!state_in(job->state, STATES_OWNED))
+            continue;
+        node_load_running(rig->node, job);
+        if (alive)
+            assert_true(node_adopt(rig->node, job->id, job->attempt, rig->now));
+    }
+    node_recovered(rig->node);
+    rig_forget(rig);
+}
+
+/* --- What stories are made of ------------------------------------------------------ */
+
+Job rig_job(void)
+{
+    Job job = job_default();
+    job.tenant = SLICE_LITERAL("default");
+    job.queue = SLICE_LITERAL("default");
+    job.type = SLICE_LITERAL("run");
+    job.command = SLICE_LITERAL("true\0");
+    return job;
+}
+
+Err rig_send(Rig *rig, Event event)
+{
+    event.request = ++rig->last_request;
+    rig_step(rig, &event, 1);
+    for (size_t i = rig->log_count; i-- > 0;)
+        if (rig->log[i].kind == EFFECT_REPLY && rig->log[i].request == rig->last_request)
+            return rig->log[i].err;
+    return ERR_BUSY;
+}
+
+JobId rig_add(Rig *rig, const Job *job)
+{
+    Job copy = *job;
+    Event event = { .kind = EVENT_ADD, .tenant = job->tenant, .jobs = &copy, .count = 1 };
+    assert_int_equal(rig_send(rig, event), ERR_OK);
+    for (size_t i = rig->log_count; i-- > 0;)
+        if (rig->log[i].kind == EFFECT_REPLY && rig->log[i].request == rig->last_request)
+            return id_from_count(rig->log[i].first, 1);
+    return 0;
+}
+
+JobId rig_add_default(Rig *rig)
+{
+    Job job = rig_job();
+    return rig_add(rig, &job);
+}
+
+Err rig_act(Rig *rig, JobId id, Action action)
+{
+    return rig_send(rig, (Event){ .kind = EVENT_ACT, .id = id, .action = action });
+}
+
+void rig_end(Rig *rig, JobId id, const Ending *ending)
+{
+    const Job *job = rig_find(rig, id);
+    assert_non_null(job);
+    Event event = { .kind = EVENT_ENDED, .id = id, .attempt = job->attempt };
+    event.ending = *ending;
+    rig_step(rig, &event, 1);
+}
+
+void rig_exit(Rig *rig, JobId id, int32_t exit_status)
+{
+    Ending ending = { .kind = END_EXITED, .exit_status = exit_status, .progress = -1 };
+    rig_end(rig, id, &ending);
+}
+
+const Job *rig_find(const Rig *rig, JobId id)
+{
+    for (size_t i = 0; i < rig->count; i++)
+        if (rig->jobs[i].id == id)
+            return &rig->jobs[i];
+    return NULL;
+}
+
+JobState rig_state(const Rig *rig, JobId id)
+{
+    const Job *job = rig_find(rig, id);
+    assert_non_null(job);
+    return job->state;
+}
+
+void rig_forget(Rig *rig)
+{
+    rig->log_count = 0;
+}
+
+size_t rig_count(const Rig *rig, EffectKind kind, JobId id)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rig->log_count; i++)
+        count += rig->log[i].kind == kind && (!id || rig->log[i].id == id);
+    return count;
+}
+
+const Effect *rig_last(const Rig *rig, EffectKind kind)
+{
+    for (size_t i = rig->log_count; i-- > 0;)
+        if (rig->log[i].kind == kind)
+            return &rig->log[i];
+    return NULL;
+}
+
+size_t rig_signals(const Rig *rig, JobId id, int32_t signal)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rig->log_count; i++)
+        count += rig->log[i].kind == EFFECT_SIGNAL && rig->log[i].id == id &&
+                 rig->log[i].signal == signal;
+    return count;
+}
