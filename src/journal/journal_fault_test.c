@@ -258,6 +258,7 @@ static void every_call_may_fail_once(void **state)
 {
     (void)state;
     sweep(EIO, false);
+    sweep(EMFILE, false);
 }
 
 static void every_call_may_be_the_last_that_works(void **state)

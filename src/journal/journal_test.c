@@ -487,6 +487,10 @@ static void room_is_there_from_the_start_and_stays(void **state)
     assert_true(journal_room(fixture.journal) >= 100 * mib);
     assert_false(journal_full(fixture.journal));
     assert_int_equal(journal_make_room(fixture.journal, UINT64_MAX, 10000), ERR_LIMIT);
+    /* Also while others wait that need the room before. */
+    for (uint64_t i = 0; i < 120; i++)
+        fixture_write(fixture.journal, i, mib);
+    assert_int_equal(journal_make_room(fixture.journal, 100 * mib, 10000), ERR_OK);
     fixture_done(&fixture);
 }
 

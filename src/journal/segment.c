@@ -189,8 +189,10 @@ Err segment_make(int dir_fd, SegmentFile *out)
 {
     int fd = journal_io.openat(dir_fd, SEGMENT_AHEAD_NAME,
                                O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_from_errno(errno);
+    if (fd < 0) { /* too many open files is a lack of room that may end, too */
+        Err err = err_from_errno(errno);
+        return err == ERR_LIMIT ? ERR_FULL : err;
+    }
     SegmentFile file = { .fd = fd };
     Err err = segment_fill(&file, SEGMENT_HEADER_BYTES);
     file.used = SEGMENT_HEADER_BYTES;

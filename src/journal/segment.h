@@ -66,7 +66,7 @@ static inline uint64_t segment_offset(const SegmentFile *file, uint64_t position
     return SEGMENT_HEADER_BYTES + position - file->start;
 }
 
-/* A nameless file for the next segment, with room for its page. */
+/* A nameless file for the next segment, with room for its page. ERR_FULL: not now. */
 MUST_CHECK Err segment_make(int dir_fd, SegmentFile *out);
 
 /* Gives it its place in the journal, durably. ERR_FULL leaves it nameless; after any

@@ -206,7 +206,9 @@ static Err grow_for(Journal *journal, uint64_t bytes)
     if (to <= journal->options.segment_bytes)
         return segment_grow(&writer->current, to);
     Err err = writer->next.fd < 0 ? segment_make(journal->dir_fd, &writer->next) : ERR_OK;
-    return err ? err : segment_grow(&writer->next, SEGMENT_HEADER_BYTES + bytes);
+    /* What waits may have to go there too. */
+    uint64_t next_to = SEGMENT_HEADER_BYTES + waiting + bytes;
+    return err ? err : segment_grow(&writer->next, next_to);
 }
 
 static Err serve_wanted(Journal *journal, uint64_t bytes)
