@@ -113,7 +113,7 @@ def refusal(api):
 
 def journal_files(node):
     return {path.name: path.read_bytes() for path in (node.data / "journal").iterdir()
-            if path.is_file()}
+            if path.is_file() and path.name != "lock"}
 
 
 def journal_with_a_tail(place):

@@ -27,7 +27,7 @@ FINAL = ("done", "failed", "rejected", "cancelled")
 
 # What the jobs of a load do: exit status -> (state after it, exitcode). 75 runs again.
 OUTCOMES = {0: ("done", 200), 65: ("failed", 465), 3: ("rejected", 500)}
-AGAIN = 75
+AGAIN, AGAIN_EXITCODE = 75, 175
 LOST_EXITCODE = 502 # of an attempt that died with its launcher: not the job's doing
 
 WAITING_TYPE = "load.line" # jobs of bare lines: no handler, so they wait for ever
@@ -237,31 +237,38 @@ class Judge:
             if run.attempt > job["attempt"]:
                 self.fault("attempts", f"{id} ran attempt {run.attempt} of "
                                        f"{job['attempt']}")
-        if not self.acted(id, "retry", "halt", "cancel", "kill"):
-            charged = sum(1 for run in runs if run.end and run.end[0] == AGAIN)
-            if job["retry_number"] != charged:
-                self.fault("attempts", f"{id} has retry_number {job['retry_number']}, "
-                                       f"but {charged} of its runs asked for a retry")
         if self.attempts is None:
+            self.charges(id, job, [run.end[0] for run in runs if run.end], AGAIN)
             return
         rows = sorted(self.attempts.get(id, []), key=lambda row: row["attempt"])
         if [row["attempt"] for row in rows] != list(range(1, job["attempt"] + 1)):
             self.fault("attempts", f"{id} made {job['attempt']} attempts; recorded are "
                                    f"{[row['attempt'] for row in rows]}")
-        ends = {run.attempt: run.end for run in runs if run.end}
+        self.charges(id, job, [row["exitcode"] for row in rows], AGAIN_EXITCODE)
+        by_attempt = {run.attempt: run for run in runs}
         for row in rows:
-            self.attempt_row(id, job, row, ends.get(row["attempt"]))
+            self.attempt_row(id, row, by_attempt.get(row["attempt"]))
 
-    def attempt_row(self, id, job, row, end):
+    def charges(self, id, job, codes, again):
+        """A retry is charged for each attempt that asked for one, and for no other."""
+        if self.acted(id, "retry", "halt", "cancel", "kill"):
+            return
+        charged = sum(code == again for code in codes)
+        if job["retry_number"] != charged:
+            self.fault("attempts", f"{id} has retry_number {job['retry_number']}, but "
+                                   f"{charged} of its attempts asked for a retry")
+
+    def attempt_row(self, id, row, run):
         """Each attempt has a cause: what its run told, a loss, or somebody's wish."""
         stopped = self.acted(id, "cancel", "kill", "halt")
+        end = run.end if run else None
         if end is None:
             if row["exitcode"] != LOST_EXITCODE and not stopped:
                 self.fault("untrue", f"{id} attempt {row['attempt']} is recorded with "
                                      f"{row['exitcode']}, but its run told no end")
             return
-        code = 175 if end[0] == AGAIN else OUTCOMES.get(end[0], (None, None))[1]
-        lost = row["exitcode"] == LOST_EXITCODE and self.crash_in(0, float("inf"))
+        code = AGAIN_EXITCODE if end[0] == AGAIN else OUTCOMES.get(end[0], (0, 0))[1]
+        lost = row["exitcode"] == LOST_EXITCODE and self.crash_in(end[1], float("inf"))
         if row["exitcode"] != code and not lost and not stopped:
             self.fault("untrue", f"{id} attempt {row['attempt']} ended with {end[0]} and "
                                  f"is recorded with {row['exitcode']}")

@@ -312,6 +312,27 @@ def test_a_flaky_job_runs_again_and_is_charged(story):
     assert story.kinds() == ["attempts"]
 
 
+def test_an_end_lost_in_a_power_cut_is_not_charged(story):
+    story.add("m1", id="j1")
+    story.run("j1", "m1", status=75)
+    story.crash("power")
+    story.run("j1", "m1", attempt=2)
+    story.shown("j1", "m1", attempt=2)
+    story.rows("j1", 502, 200)
+    assert story.verdict().faults == []
+
+
+def test_an_end_is_not_lost_without_a_cut(story):
+    story.add("m1", id="j1")
+    story.crash("power")
+    story.run("j1", "m1", status=75)
+    story.crash("daemon")
+    story.run("j1", "m1", attempt=2)
+    story.shown("j1", "m1", attempt=2)
+    story.rows("j1", 502, 200)
+    assert story.kinds() == ["untrue"]
+
+
 def test_more_runs_than_attempts(story):
     good(story)
     story.run("j1", "m1", attempt=2)
