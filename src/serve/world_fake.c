@@ -2,6 +2,7 @@
 /* world_fake.c - see world_fake.h. */
 #include "serve/world_fake.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,12 +29,21 @@ World *world_open(HttpOptions options)
     return world;
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind,
+                      struct FTW *where)
+{
+    (void)status;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
 void world_close(World *world)
 {
     http_close(world->http);
     fake_free(world->daemon);
     assert_int_equal(access(world->socket, F_OK), -1);
-    rmdir(world->dir);
+    nftw(world->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     mem_free(world);
 }
 
