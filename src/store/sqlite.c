@@ -186,6 +186,7 @@ Err store_sqlite_open(const char *path, const StoreOptions *options, Store **out
     sqlite->store.kind = &sqlite_kind;
     sqlite->read_only = options->read_only;
     sqlite->stale = true;
+    sqlite->scan_ms = QUERY_SCAN_MS;
     Err err = db_open(&sqlite->db, path, options, why);
     if (err) {
         mem_free(sqlite);

@@ -25,6 +25,7 @@ typedef struct Sqlite {
     bool read_only;
     HeldJobs held;
     Buf scratch;
+    int64_t scan_ms;       /* how long a page of a query may look; tests make it short */
     struct TermSets *sets; /* of the query under way: see sqlite_terms.h */
 } Sqlite;
 

@@ -27,7 +27,7 @@
 #define BUSY_MS          5000
 #define CACHE_KIB_WRITER 16384
 #define CACHE_KIB_READER 8192
-#define WAL_FRAMES_MAX   16384 /* 64 MiB: then the log is moved into the file */
+#define WAL_FRAMES_MAX   16384 /* 64 MiB */
 #define WAL_BYTES_KEPT   ((int64_t)64 << 20)
 #define WAL_SAFE_VERSION 3051003 /* see D1 */
 #define SYNC_FULL        2
@@ -189,7 +189,7 @@ static int checkpoint(Db *db)
 
 void db_bound_log(Db *db)
 {
-    if (db->wal_frames < WAL_FRAMES_MAX)
+    if (db->wal_frames < db->wal_frames_max)
         return;
     checkpoint(db); /* what fails here is told by the next db_sync */
 }
@@ -359,7 +359,7 @@ Err db_open(Db *db, const char *path, const StoreOptions *options, Error *why)
 {
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     pthread_once(&configured, configure);
-    *db = (Db){ .lock_fd = -1, .wal_fd = -1 };
+    *db = (Db){ .lock_fd = -1, .wal_fd = -1, .wal_frames_max = WAL_FRAMES_MAX };
     db->path = mem_copy(path, strlen(path) + 1);
     if (sqlite3_libversion_number() < WAL_SAFE_VERSION)
         log_event(LOG_DEBUG, "store.version", "sqlite=%s", sqlite3_libversion());

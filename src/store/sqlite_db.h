@@ -20,7 +20,8 @@ typedef struct Db {
     int wal_fd;  /* -1: not open yet */
     int rc;      /* the first failure since db_begin; SQLITE_OK: none */
     int wal_frames;
-    char failure[256]; /* SQLite's words about it */
+    int wal_frames_max; /* then the log is moved into the file; tests make it small */
+    char failure[256];  /* SQLite's words about it */
     sqlite3_stmt *statements[SQL_STATEMENTS];
 } Db;
 

@@ -353,7 +353,7 @@ Err sqlite_query(Store *store, const JobQuery *query, const JobSink *sink,
                       .query = query,
                       .sink = sink,
                       .limit = store_query_limit(query),
-                      .until_ms = clock_ms() + QUERY_SCAN_MS };
+                      .until_ms = clock_ms() + sqlite->scan_ms };
     QueryEnd end = { 0 };
     sqlite_begin_read(sqlite);
     terms_init(&search.terms, query, &sqlite->catalog);

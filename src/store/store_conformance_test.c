@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#define FAILING_CALLS_MAX 16  /* of one scene; more are tried at even distances */
-#define SCENE_CALLS_MAX   400 /* longer scenes are about states, not about calls */
+#define FAILING_CALLS_MAX 12 /* of one scene; more are tried at even distances */
+#define SCENE_CALLS_MAX   80 /* longer scenes are about states, not about calls */
 #define STEPS_DEFAULT     4000
 #define BATCH_OPS_MAX     6
 
@@ -414,7 +414,7 @@ static void two_kinds_live_the_same_history(void **state)
             store_close(real.store);
             stores[1] = real.store = testdir_store(&real.dir, &(StoreOptions){ 0 });
         }
-        if (step % 100 == 0)
+        if (step % 250 == 0)
             expect_same(stores, step);
     }
     expect_same(stores, UINT64_MAX);

@@ -140,8 +140,8 @@ CREATE VIEW attempt_any AS
 
 CREATE VIEW job_resource AS
   SELECT
-    @id(a.job)@ || '.' || a.attempt AS id,
-    @id(a.job)@ AS job_id,
+    a.job_id || '.' || a.attempt AS id,
+    a.job_id AS job_id,
     r.id AS resource_id,
     @time(a.run_at)@ AS original_execution_time,
     a.service / 1000.0 AS service_time,
@@ -158,7 +158,7 @@ CREATE VIEW job_resource AS
     a.exitcode AS exitcode,
     a.error AS error,
     a.job AS number
-  FROM attempt_any a
+  FROM (SELECT @id(job)@ AS job_id, * FROM attempt_any) a
     JOIN state s ON s.id = a.state
     LEFT JOIN name n ON n.id = a.node
     LEFT JOIN slot r ON r.node = a.node AND r.slot = a.slot
