@@ -21,74 +21,10 @@
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 #define JOBS       "/api/v1/jobs"
 #define NDJSON     "Content-Type: application/x-ndjson\r\n"
-#define NOTHING    ((Slice){ NULL, 0 })
 #define COMMAND    SLICE_LITERAL("{\"command\":[\"true\"]}")
 
 /* --- Helpers
  * ----------------------------------------------------------------------------- */
-
-static void post(World *world, const char *path, Slice body, Reply *out)
-{
-    world_ask(world, &(Ask){ "POST", path, "", body }, out);
-}
-
-static void get(World *world, const char *path, Reply *out)
-{
-    world_ask(world, &(Ask){ "GET", path, "", NOTHING }, out);
-}
-
-/* Adds a job and returns its id. */
-static JobId add(World *world, Slice body)
-{
-    Reply reply;
-    JobId id = 0;
-    post(world, JOBS, body, &reply);
-    if (reply.status != 201)
-        fail_msg("%d: %.*s", reply.status, SLICE_ARG(buf_slice(&reply.body)));
-    assert_int_equal(id_parse(json_in_text_of(reply.json, "id"), &id), ERR_OK);
-    reply_done(&reply);
-    return id;
-}
-
-static char *job_path(JobId id, const char *rest, char out[96])
-{
-    char text[ID_TEXT_BYTES];
-    snprintf(out, 96, JOBS "/%s%s", id_text(id, text), rest);
-    return out;
-}
-
-/* Waits until the job has this state. */
-static void expect_state(World *world, JobId id, const char *state)
-{
-    char path[96];
-    char last[32] = "";
-    int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
-    while (clock_now().boot_ms < until) {
-        Reply reply;
-        get(world, job_path(id, "", path), &reply);
-        assert_int_equal(reply.status, 200);
-        Slice now = json_in_text_of(reply.json, "state");
-        bool there = slice_is(now, state);
-        snprintf(last, sizeof last, SLICE_FMT, SLICE_ARG(now));
-        reply_done(&reply);
-        if (there)
-            return;
-        poll(NULL, 0, 5);
-    }
-    fail_msg("the job is %s, not %s", last, state);
-}
-
-static void act(World *world, JobId id, const char *action, int status)
-{
-    char path[96];
-    char rest[32];
-    Reply reply;
-    snprintf(rest, sizeof rest, "/%s", action);
-    post(world, job_path(id, rest, path), NOTHING, &reply);
-    if (reply.status != status)
-        fail_msg("%s: %d %.*s", action, reply.status, SLICE_ARG(buf_slice(&reply.body)));
-    reply_done(&reply);
-}
 
 /* --- Adding
  * --------------------------------------------------------------------------------- */
@@ -97,11 +33,11 @@ static void one_job_is_added_and_shown(void **state)
 {
     World *world = *state;
     Reply reply;
-    post(world, JOBS,
-         SLICE_LITERAL(
-             "{\"command\":[\"sh\",\"-c\",\"exit 3\"],\"name\":\"a name\","
-             "\"priority\":7,\"queue\":\"q\",\"tags\":[\"x\"],\"payload\":\"p\"}"),
-         &reply);
+    world_post(world, JOBS,
+               SLICE_LITERAL(
+                   "{\"command\":[\"sh\",\"-c\",\"exit 3\"],\"name\":\"a name\","
+                   "\"priority\":7,\"queue\":\"q\",\"tags\":[\"x\"],\"payload\":\"p\"}"),
+               &reply);
     assert_int_equal(reply.status, 201);
     Slice id = json_in_text_of(reply.json, "id");
     const JsonIn *job = json_in_find(reply.json, "job");
@@ -114,7 +50,7 @@ static void one_job_is_added_and_shown(void **state)
     assert_string_equal(reply_header(&reply, "Location"), location);
 
     Reply shown;
-    get(world, location, &shown);
+    world_get(world, location, &shown);
     assert_int_equal(shown.status, 200);
     size_t count;
     const JobField *fields = job_fields(&count);
@@ -130,7 +66,7 @@ static void one_job_is_added_and_shown(void **state)
 static void a_type_without_handler_is_blocked(void **state)
 {
     World *world = *state;
-    JobId id = add(world, SLICE_LITERAL("{\"type\":\"mail\"}"));
+    JobId id = world_add(world, SLICE_LITERAL("{\"type\":\"mail\"}"));
     expect_state(world, id, "blocked");
 }
 
@@ -220,9 +156,9 @@ static void many_jobs_come_in_order(void **state)
         expect_summary(&rest, &reply.arena, MANY, 0);
         reply_done(&reply);
         buf_done(&body);
-        char path[96];
+        char path[WORLD_PATH_BYTES];
         char last[16];
-        get(world, job_path(id, "", path), &reply);
+        world_get(world, job_path(id, "", path), &reply);
         snprintf(last, sizeof last, "%d", MANY - 1);
         assert_true(slice_is(json_in_text_of(reply.json, "payload"), last));
         reply_done(&reply);
@@ -236,14 +172,14 @@ static void an_empty_array_adds_nothing(void **state)
     static const char *const bodies[] = { "[]", " [ \n ] " };
     for (size_t i = 0; i < 2; i++) {
         Reply reply;
-        post(world, JOBS, slice_text(bodies[i]), &reply);
+        world_post(world, JOBS, slice_text(bodies[i]), &reply);
         assert_int_equal(reply.status, 200);
         Slice rest = buf_slice(&reply.body);
         expect_summary(&rest, &reply.arena, 0, 0);
         reply_done(&reply);
     }
     Reply reply;
-    post(world, JOBS, NOTHING, &reply);
+    world_post(world, JOBS, NOTHING, &reply);
     expect_problem(&reply, 400, "empty_body");
     reply_done(&reply);
 }
@@ -330,7 +266,7 @@ static void waiting_gives_the_job_and_its_result(void **state)
     JobId id = 0;
     int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
     while (!id && clock_now().boot_ms < until) {
-        get(world, JOBS, &reply);
+        world_get(world, JOBS, &reply);
         const JsonIn *item = json_in_first(json_in_find(reply.json, "items"));
         if (item && id_parse(json_in_text_of(item, "id"), &id))
             id = 0;
@@ -346,14 +282,14 @@ static void waiting_gives_the_job_and_its_result(void **state)
     reply_done(&reply);
     client_close(&client);
 
-    post(world, JOBS "?wait=10ms", COMMAND, &reply);
+    world_post(world, JOBS "?wait=10ms", COMMAND, &reply);
     assert_int_equal(reply.status, 202);
     assert_non_null(json_in_find(reply.json, "job"));
     reply_done(&reply);
-    post(world, JOBS "?wait=soon", COMMAND, &reply);
+    world_post(world, JOBS "?wait=soon", COMMAND, &reply);
     expect_problem(&reply, 422, "invalid_value");
     reply_done(&reply);
-    post(world, JOBS "?wait=1s", SLICE_LITERAL("[{\"type\":\"t\"}]"), &reply);
+    world_post(world, JOBS "?wait=1s", SLICE_LITERAL("[{\"type\":\"t\"}]"), &reply);
     expect_problem(&reply, 422, "invalid_value");
     reply_done(&reply);
 }
@@ -365,7 +301,7 @@ static void a_full_journal_is_told(void **state)
     Reply reply;
     int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
     do {
-        post(world, JOBS, COMMAND, &reply);
+        world_post(world, JOBS, COMMAND, &reply);
         if (reply.status == 201)
             reply_done(&reply);
     } while (reply.status == 201 && clock_now().boot_ms < until);
@@ -410,18 +346,18 @@ static void each_line_is_a_payload(void **state)
 {
     World *world = *state;
     Reply reply;
-    post(world, "/acme/job/mail/add?priority=9&max_retries=1&retry_delay=PT0.2S",
-         SLICE_LITERAL("first\n\xff\xfe\n\nthird"), &reply);
+    world_post(world, "/acme/job/mail/add?priority=9&max_retries=1&retry_delay=PT0.2S",
+               SLICE_LITERAL("first\n\xff\xfe\n\nthird"), &reply);
     assert_int_equal(reply.status, 200);
     assert_true(json_in_bool_of(reply.json, "ok", false));
     assert_int_equal(json_in_int_of(reply.json, "count", 0), 3);
     const JsonIn *id = json_in_first(json_in_find(reply.json, "ids"));
     static const char *const payloads[] = { "first", NULL, "third" };
     for (size_t i = 0; i < 3; i++, id = id->next) {
-        char path[96];
+        char path[WORLD_PATH_BYTES];
         Reply shown;
         snprintf(path, sizeof path, JOBS "/" SLICE_FMT, SLICE_ARG(id->as.text));
-        get(world, path, &shown);
+        world_get(world, path, &shown);
         assert_int_equal(json_in_int_of(shown.json, "priority", 0), 9);
         assert_int_equal(json_in_int_of(shown.json, "max_retries", 0), 1);
         assert_true(slice_is(json_in_text_of(shown.json, "retry_delay"), "PT0.2S"));
@@ -465,7 +401,7 @@ static void bad_lines_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Reply reply;
-        post(world, cases[i].path, slice_text(cases[i].body), &reply);
+        world_post(world, cases[i].path, slice_text(cases[i].body), &reply);
         if (reply.status != cases[i].status)
             fail_msg("%s: %d", cases[i].path, reply.status);
         expect_problem(&reply, cases[i].status, cases[i].code);
@@ -482,31 +418,31 @@ static void bad_lines_are_refused(void **state)
 static void jobs_are_held_released_and_ended(void **state)
 {
     World *world = *state;
-    JobId id = add(world, SLICE_LITERAL("{\"command\":[\"a\"],\"held\":true}"));
+    JobId id = world_add(world, SLICE_LITERAL("{\"command\":[\"a\"],\"held\":true}"));
     expect_state(world, id, "held");
-    act(world, id, "release", 200);
+    world_act(world, id, "release", 200);
     expect_state(world, id, "running");
-    act(world, id, "pause", 200);
+    world_act(world, id, "pause", 200);
     expect_state(world, id, "paused");
-    act(world, id, "resume", 200);
+    world_act(world, id, "resume", 200);
     expect_state(world, id, "running");
     fake_end(world->daemon, id, 65, NULL);
     expect_state(world, id, "failed");
-    act(world, id, "retry", 200);
+    world_act(world, id, "retry", 200);
     expect_state(world, id, "running");
-    act(world, id, "cancel", 200);
+    world_act(world, id, "cancel", 200);
     expect_state(world, id, "cancelled");
-    act(world, 99, "cancel", 404);
+    world_act(world, 99, "cancel", 404);
 }
 
 static void what_makes_no_sense_names_what_does(void **state)
 {
     World *world = *state;
-    JobId id = add(world, COMMAND);
+    JobId id = world_add(world, COMMAND);
     expect_state(world, id, "running");
-    char path[96];
+    char path[WORLD_PATH_BYTES];
     Reply reply;
-    post(world, job_path(id, "/release", path), SLICE_LITERAL("{}"), &reply);
+    world_post(world, job_path(id, "/release", path), SLICE_LITERAL("{}"), &reply);
     expect_problem(&reply, 409, "invalid_state");
     assert_true(slice_is(json_in_text_of(reply.json, "state"), "running"));
     const JsonIn *allowed = json_in_find(reply.json, "allowed");
@@ -525,10 +461,11 @@ static void what_makes_no_sense_names_what_does(void **state)
         &reply);
     expect_problem(&reply, 409, "invalid_state");
     reply_done(&reply);
-    post(world, job_path(id, "/cancel", path), SLICE_LITERAL("{\"force\":1}"), &reply);
+    world_post(world, job_path(id, "/cancel", path), SLICE_LITERAL("{\"force\":1}"),
+               &reply);
     expect_problem(&reply, 422, "unknown_field");
     reply_done(&reply);
-    post(world, job_path(id, "/cancel", path), SLICE_LITERAL("{"), &reply);
+    world_post(world, job_path(id, "/cancel", path), SLICE_LITERAL("{"), &reply);
     expect_problem(&reply, 400, "malformed_json");
     reply_done(&reply);
     expect_state(world, id, "running");
@@ -537,8 +474,9 @@ static void what_makes_no_sense_names_what_does(void **state)
 static void a_waiting_job_can_be_changed(void **state)
 {
     World *world = *state;
-    JobId id = add(world, SLICE_LITERAL("{\"command\":[\"a\"],\"delay\":\"PT1H\"}"));
-    char path[96];
+    JobId id =
+        world_add(world, SLICE_LITERAL("{\"command\":[\"a\"],\"delay\":\"PT1H\"}"));
+    char path[WORLD_PATH_BYTES];
     Reply reply;
     world_ask(world,
               &(Ask){ "PATCH", job_path(id, "", path), "",
@@ -560,7 +498,7 @@ static void a_waiting_job_can_be_changed(void **state)
     world_ask(world, &(Ask){ "DELETE", path, "", NOTHING }, &reply);
     assert_int_equal(reply.status, 200);
     reply_done(&reply);
-    get(world, path, &reply);
+    world_get(world, path, &reply);
     expect_problem(&reply, 404, "job_not_found");
     reply_done(&reply);
 }

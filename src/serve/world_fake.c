@@ -3,6 +3,7 @@
 #include "serve/world_fake.h"
 
 #include <ftw.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,4 +98,67 @@ int64_t jobs_added(World *world)
     int64_t count = json_in_int_of(json_in_find(reply.json, "totals"), "added", -1);
     reply_done(&reply);
     return count;
+}
+
+void world_post(World *world, const char *path, Slice body, Reply *out)
+{
+    world_ask(world, &(Ask){ "POST", path, "", body }, out);
+}
+
+void world_get(World *world, const char *path, Reply *out)
+{
+    world_ask(world, &(Ask){ "GET", path, "", NOTHING }, out);
+}
+
+/* Adds a job and returns its id. */
+JobId world_add(World *world, Slice body)
+{
+    Reply reply;
+    JobId id = 0;
+    world_post(world, JOBS, body, &reply);
+    if (reply.status != 201)
+        fail_msg("%d: %.*s", reply.status, SLICE_ARG(buf_slice(&reply.body)));
+    assert_int_equal(id_parse(json_in_text_of(reply.json, "id"), &id), ERR_OK);
+    reply_done(&reply);
+    return id;
+}
+
+char *job_path(JobId id, const char *rest, char out[WORLD_PATH_BYTES])
+{
+    char text[ID_TEXT_BYTES];
+    snprintf(out, WORLD_PATH_BYTES, JOBS "/%s%s", id_text(id, text), rest);
+    return out;
+}
+
+/* Waits until the job has this state. */
+void expect_state(World *world, JobId id, const char *state)
+{
+    char path[WORLD_PATH_BYTES];
+    char last[32] = "";
+    int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
+    while (clock_now().boot_ms < until) {
+        Reply reply;
+        world_get(world, job_path(id, "", path), &reply);
+        assert_int_equal(reply.status, 200);
+        Slice now = json_in_text_of(reply.json, "state");
+        bool there = slice_is(now, state);
+        snprintf(last, sizeof last, SLICE_FMT, SLICE_ARG(now));
+        reply_done(&reply);
+        if (there)
+            return;
+        poll(NULL, 0, 5);
+    }
+    fail_msg("the job is %s, not %s", last, state);
+}
+
+void world_act(World *world, JobId id, const char *action, int status)
+{
+    char path[WORLD_PATH_BYTES];
+    char rest[32];
+    Reply reply;
+    snprintf(rest, sizeof rest, "/%s", action);
+    world_post(world, job_path(id, rest, path), NOTHING, &reply);
+    if (reply.status != status)
+        fail_msg("%s: %d %.*s", action, reply.status, SLICE_ARG(buf_slice(&reply.body)));
+    reply_done(&reply);
 }

@@ -30,6 +30,17 @@ void world_ask(World *world, const Ask *ask, Reply *out);
 /* Fails the test unless the answer is this problem, with everything a problem has. */
 void expect_problem(Reply *reply, int status, const char *code);
 
+#define JOBS             "/api/v1/jobs"
+#define NOTHING          ((Slice){ NULL, 0 })
+#define WORLD_PATH_BYTES 96
+
+void world_post(World *world, const char *path, Slice body, Reply *out);
+void world_get(World *world, const char *path, Reply *out);
+JobId world_add(World *world, Slice body); /* must be accepted */
+void world_act(World *world, JobId id, const char *action, int status);
+char *job_path(JobId id, const char *rest, char out[WORLD_PATH_BYTES]);
+void expect_state(World *world, JobId id, const char *state); /* waits for it */
+
 bool daemon_lives(World *world);
 int64_t jobs_added(World *world); /* by the daemon's own count */
 
