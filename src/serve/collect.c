@@ -37,6 +37,10 @@ static void take_read(Daemon *daemon, Call *call)
         reader_give(daemon->reader, call);
         return;
     }
+    if (daemon->store_failing) {
+        answer(call, ERR_UNAVAILABLE, "store_failing");
+        return;
+    }
     call->mail.next = NULL;
     *daemon->reads_last = call;
     daemon->reads_last = (Call **)(void *)&call->mail.next;
@@ -50,6 +54,19 @@ void daemon_reads_release(Daemon *daemon)
         if (!daemon->reads)
             daemon->reads_last = &daemon->reads;
         reader_give(daemon->reader, call);
+    }
+}
+
+/* Nobody knows when the store will have what they want to see. */
+static void refuse_reads(Daemon *daemon)
+{
+    Call *call = daemon->reads;
+    daemon->reads = NULL;
+    daemon->reads_last = &daemon->reads;
+    while (call) {
+        Call *next = (Call *)(void *)call->mail.next;
+        answer(call, ERR_UNAVAILABLE, "store_failing");
+        call = next;
     }
 }
 
@@ -122,6 +139,8 @@ static void take_keeper_news(Daemon *daemon, const KeeperNews *news)
     applied_up_to(daemon, news->applied);
     daemon_event(daemon, EVENT_APPLIED)->number = daemon->applied_number;
     daemon_reads_release(daemon);
+    if (daemon->store_failing)
+        refuse_reads(daemon);
 }
 
 static void take_node_answer(Daemon *daemon, const Ask *ask)

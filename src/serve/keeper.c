@@ -9,13 +9,15 @@
 #include <time.h>
 
 #define INGEST_BYTES_MAX ((size_t)2 << 20) /* of journal per transaction */
-#define RESERVE_MS       (60 * MS_PER_S)
 #define SYNC_EVERY_MS    (5 * MS_PER_S)
 #define SYNC_EVERY_BYTES ((uint64_t)64 << 20) /* keeps the store's own log short */
 #define FAILED_WAIT_MS   MS_PER_S
 
-/* What one ingestion needs: a batch and as many results as it has operations. */
+/* What one ingestion needs: a batch and as many results as it has operations. What was
+ * reserved stays so until it is in the store: whatever fails, the order is kept. */
 typedef struct Intake {
+    JournalToken token; /* 0: nothing is reserved */
+    bool whole;         /* batch holds what was reserved */
     Batch batch;
     OpResult *results;
     size_t capacity;
@@ -77,18 +79,26 @@ static Err ingest(Store *store, Journal *journal, Intake *intake, bool *out_any,
                   Error *why)
 {
     *out_any = false;
-    JournalToken token =
-        journal_reserve(journal, INGEST_BYTES_MAX, RESERVE_MS, clock_now().boot_ms);
-    if (!token)
+    if (!intake->token)
+        intake->token =
+            journal_reserve(journal, INGEST_BYTES_MAX, TIME_NEVER, clock_now().boot_ms);
+    if (!intake->token)
         return ERR_OK;
-    batch_clear(&intake->batch);
-    Err err = journal_read(journal, token, &intake->batch, why);
+    Err err = ERR_OK;
+    if (!intake->whole) {
+        batch_clear(&intake->batch);
+        err = journal_read(journal, intake->token, &intake->batch, why);
+    }
+    intake->whole = !err;
     if (err)
         return err;
     room_for_results(intake);
     err = store->kind->commit(store, &intake->batch, 1, intake->results, why);
-    if (!err)
-        err = journal_rsync(journal, token);
+    if (err)
+        return err;
+    err = journal_rsync(journal, intake->token);
+    intake->token = 0;
+    intake->whole = false;
     *out_any = !err;
     return err;
 }
@@ -116,6 +126,32 @@ static void tell(Keeper *keeper, KeeperNews what)
     mailbox_put(keeper->options.answers, &news->mail);
 }
 
+static void last_waiting(Keeper *keeper)
+{
+    keeper->waiting_last = &keeper->waiting;
+    while (*keeper->waiting_last)
+        keeper->waiting_last = (Ask **)(void *)&(*keeper->waiting_last)->mail.next;
+}
+
+/* The node may ask again; people behind it should not have to wait for who knows how
+ * long. Starts and ends can. */
+static void refuse_waiting(Keeper *keeper, Err err)
+{
+    for (Ask **at = &keeper->waiting; *at;) {
+        Ask *ask = *at;
+        if (ask->needs <= keeper->applied || ask->purpose != ASK_NODE) {
+            at = (Ask **)(void *)&ask->mail.next;
+            continue;
+        }
+        *at = (Ask *)(void *)ask->mail.next;
+        ask->mail.next = NULL;
+        ask->err = err;
+        ask->applied = keeper->applied;
+        mailbox_put(keeper->options.answers, &ask->mail);
+    }
+    last_waiting(keeper);
+}
+
 static void store_failed(Keeper *keeper, Err err, const Error *why)
 {
     char text[LOG_QUOTE_BYTES];
@@ -124,6 +160,7 @@ static void store_failed(Keeper *keeper, Err err, const Error *why)
     keeper->failing = true;
     keeper->retry_boot = clock_now().boot_ms + FAILED_WAIT_MS;
     tell(keeper, (KeeperNews){ .err = err });
+    refuse_waiting(keeper, err);
 }
 
 static Err ingest_one(Keeper *keeper, bool *out_any)
@@ -175,9 +212,7 @@ static void answer_waiting(Keeper *keeper)
         *at = (Ask *)(void *)ask->mail.next;
         answer(keeper, ask);
     }
-    keeper->waiting_last = &keeper->waiting;
-    while (*keeper->waiting_last)
-        keeper->waiting_last = (Ask **)(void *)&(*keeper->waiting_last)->mail.next;
+    last_waiting(keeper);
 }
 
 /* Makes the read point stable, so that journal segments behind it may go. */
