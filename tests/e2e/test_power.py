@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import shutil
+import sqlite3
 import sys
 import time
 
@@ -107,6 +108,38 @@ def full_disk(node, disk, gate):
 def refusal(api):
     answer = api.request("POST", "/jobs", {"command": ["/bin/true"], "delay": 3600})
     return None if answer.status == 201 else answer
+
+
+# --- a store that cannot be written --------------------------------------------------------
+
+def test_a_store_that_is_locked_for_a_while_gets_everything_in_order(place):
+    """Fault 25: the journal goes on alone; what the store missed comes later, in order."""
+    node = place.daemon("--slots", "2").start()
+    api = node.api()
+    first = api.add(command=["/bin/true"], held=True)["id"]
+    db = sqlite3.connect(node.data / "pawl.db", isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    ids = []
+    for n in range(6): # each in a turn of its own, with claims and ends between
+        ids.append(api.add(command=["/bin/sh", "-c", f"exit {65 if n % 2 else 0}"])["id"])
+        time.sleep(0.1)
+    wait_for(lambda: "store.failing" in node.log(), 30, "the store does not mind")
+    ids.append(api.add(command=["/bin/true"])["id"])
+    began = time.monotonic()
+    answer = node.api(20).request("GET", f"/jobs/{first}")
+    assert answer.status == 503 and answer.json()["code"] == "store_failing", answer
+    assert time.monotonic() - began < 10
+    db.execute("ROLLBACK")
+    db.close()
+    wait_for(lambda: api.request("GET", "/readyz").status == 200, 20, "it stays unready")
+    for n, id in enumerate(ids):
+        job = api.until(id)
+        assert job["state"] == ("failed" if n % 2 and n < 6 else "done"), job
+        assert job["attempt"] == 1
+    assert api.job(first)["state"] == "held"
+    assert "store.refused" not in node.log()
+    node.restart()
+    assert len(node.api().all()) == len(ids) + 1
 
 
 # --- damage in the journal ----------------------------------------------------------------
