@@ -200,16 +200,15 @@ static Range *find_range(Reader *reader, JournalToken token)
 /* See journal_read: where the store will be when it has this range. */
 static void set_read_point(const Journal *journal, const Range *range, Batch *out)
 {
-    const Reader *reader = &journal->reader;
-    size_t at = 0;
-    while (at < reader->count && reader->ranges[at].state == RANGE_SYNCED)
-        at++;
-    if (range != &reader->ranges[at])
-        return;
-    while (at + 1 < reader->count && reader->ranges[at + 1].state == RANGE_SYNCED)
-        at++;
+    const Range *end = journal->reader.ranges + journal->reader.count;
+    for (const Range *before = journal->reader.ranges; before < range; before++)
+        if (before->state != RANGE_SYNCED)
+            return;
+    const Range *last = range;
+    while (last + 1 < end && last[1].state == RANGE_SYNCED)
+        last++;
     out->has_read_point = true;
-    out->read_point = (ReadPoint){ journal->options.node, reader->ranges[at].to };
+    out->read_point = (ReadPoint){ journal->options.node, last->to };
 }
 
 static Err read_range(Journal *journal, const Range *range, Batch *out, Error *why)
@@ -244,11 +243,11 @@ Err journal_read(Journal *journal, JournalToken token, Batch *out, Error *why)
         err = error_set(why, ERR_TIMEOUT, "journal: the reservation has lapsed");
     } else {
         err = read_range(journal, range, out, why);
+        if (!err)
+            set_read_point(journal, range, out);
     }
     if (err)
         out->count = before;
-    else
-        set_read_point(journal, range, out);
     pthread_mutex_unlock(&journal->read_lock);
     return err;
 }

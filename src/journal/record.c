@@ -217,7 +217,7 @@ static bool cut_sum(Slice *text, Slice key, uint64_t *out)
 static bool take_field(Slice *rest, const char *key, Slice *out_value)
 {
     Slice name = slice_text(key);
-    if (!slice_starts(*rest, name) || rest->bytes == name.bytes ||
+    if (!rest->data || !slice_starts(*rest, name) || rest->bytes == name.bytes ||
         rest->data[name.bytes] != '=')
         return false;
     *rest = slice_from(*rest, name.bytes + 1);

@@ -102,7 +102,7 @@ static uint64_t read_synced(Slice page, const SegmentHeader *header)
     if (sscanf(text, SYNCED_START "%" SCNu64, &position) != 1)
         return header->start;
     Buf line = synced_line(position, header->chain.seed);
-    bool fits = !memcmp(text, line.data, line.bytes);
+    bool fits = memcmp(text, line.data, line.bytes) == 0;
     buf_done(&line);
     return fits && position > header->start ? position : header->start;
 }
@@ -119,7 +119,7 @@ Err segment_page_read(Slice page, SegmentHeader *out)
     char expected[SEGMENT_HEADER_BYTES];
     segment_page_write(&header, expected);
     memcpy(expected + SYNCED_AT, page.data + SYNCED_AT, LINE_BYTES);
-    if (memcmp(expected, page.data, SEGMENT_HEADER_BYTES))
+    if (memcmp(expected, page.data, SEGMENT_HEADER_BYTES) != 0)
         return ERR_CORRUPT;
     *out = header;
     return ERR_OK;

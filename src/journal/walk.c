@@ -116,7 +116,7 @@ static Err only_zeros(Walk *walk, bool *out, Error *why)
             return io_failed(walk, why);
         if (!got)
             break;
-        if (bytes[0] || memcmp(bytes, bytes + 1, got - 1)) {
+        if (bytes[0] || memcmp(bytes, bytes + 1, got - 1) != 0) {
             *out = false;
             break;
         }
