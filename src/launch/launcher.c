@@ -31,10 +31,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEFTOVER_MS    5000  /* a killed process that lives longer is stuck in a call */
-#define CLOSE_GRACE_MS 10000 /* after SIGTERM to the launcher itself */
-#define DYING_LOOK_MS  2
-#define EXIT_TAKEN     3 /* another launcher has this directory: connect to that one */
+#define LEFTOVER_MS      5000  /* a killed process that lives longer is stuck in a call */
+#define CLOSE_GRACE_MS   10000 /* after SIGTERM to the launcher itself */
+#define DYING_LOOK_MS    2
+#define SPEC_SMALL_BYTES 65536
+#define WAIT_MS_MAX      60000
+#define EXIT_TAKEN       3 /* another launcher has this directory: connect to that one */
 
 static Launcher launcher_memory; /* the only one; zeroed, and mostly never touched */
 
@@ -88,20 +90,30 @@ static Attempt *find_place(Launcher *launcher, int *out_cgroup)
     return NULL;
 }
 
+/* The spec in memory: read if it is small, which is cheaper than to map it. */
+static int spec_open(int fd, char **out_spec, size_t *out_bytes)
+{
+    static _Alignas(LaunchSpec) char small[SPEC_SMALL_BYTES];
+    struct stat file;
+    if (fstat(fd, &file))
+        return errno == EBADF ? EMFILE : errno; /* there was no room to receive it */
+    *out_bytes = (size_t)file.st_size;
+    *out_spec = small;
+    if (*out_bytes <= sizeof small)
+        return pread(fd, small, *out_bytes, 0) == file.st_size ? 0 : EIO;
+    void *map = mmap(NULL, *out_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    *out_spec = map;
+    return map == MAP_FAILED ? errno : 0;
+}
+
 static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, int cgroup)
 {
     ChildFault fault = { LAUNCH_STEP_REQUEST, 0 };
-    struct stat file;
-    if (fstat(fds[LAUNCH_FD_SPEC], &file)) {
-        fault.error_number = errno == EBADF ? EMFILE : errno;
+    char *spec = NULL;
+    size_t bytes = 0;
+    fault.error_number = spec_open(fds[LAUNCH_FD_SPEC], &spec, &bytes);
+    if (fault.error_number)
         return fault;
-    }
-    size_t bytes = (size_t)file.st_size;
-    char *spec = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fds[LAUNCH_FD_SPEC], 0);
-    if (spec == MAP_FAILED) {
-        fault.error_number = errno;
-        return fault;
-    }
     ChildPlan plan = { .cgroup_fd = cgroup, .nofile = launcher->nofile };
     for (int i = 0; i < 3; i++)
         plan.stdio[i] = fds[LAUNCH_FD_STDIN + i];
@@ -111,7 +123,8 @@ static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, in
         attempt->tree.pid = child_start(&plan, &fault);
     if (attempt->tree.pid > 0)
         tree_note(&launcher->tree, &attempt->tree, before_ms, boot_ms());
-    munmap(spec, bytes);
+    if (bytes > SPEC_SMALL_BYTES)
+        munmap(spec, bytes);
     return fault;
 }
 
@@ -175,11 +188,15 @@ static void attempt_over(Launcher *launcher, Attempt *attempt, bool leftover)
 }
 
 /* The main process is dead and not yet waited for: its numbers still are ours. */
-static void main_exited(Launcher *launcher, Attempt *attempt)
+static void main_exited(Launcher *launcher, Attempt *attempt, const siginfo_t *info)
 {
     launcher->running--;
     bool empty = tree_empty(&launcher->tree, &attempt->tree, launcher->running == 0);
-    struct rusage usage;
+    struct rusage usage = { 0 };
+    /* wait4 says the same, unless a debugger keeps it from us. */
+    attempt->facts.status = info->si_code == CLD_EXITED   ? (info->si_status & 255) << 8
+                            : info->si_code == CLD_DUMPED ? info->si_status | 128
+                                                          : info->si_status;
     wait4(attempt->tree.pid, &attempt->facts.status, WNOHANG, &usage);
     attempt->tree.reaped = true;
     attempt->facts.ended_wall_ms = clock_ms(CLOCK_REALTIME);
@@ -213,9 +230,9 @@ static void reap(Launcher *launcher)
                 found = attempt;
         }
         if (found)
-            main_exited(launcher, found);
-        else
-            waitpid(info.si_pid, NULL, WNOHANG);
+            main_exited(launcher, found, &info);
+        else if (waitpid(info.si_pid, NULL, WNOHANG) <= 0)
+            return;
         info.si_pid = 0;
     }
 }
@@ -241,9 +258,12 @@ static void look_after(Launcher *launcher)
     }
 }
 
-/* SIGTERM to the launcher itself: the machine goes down, or someone means it. */
+/* SIGTERM to the launcher itself: the machine goes down, or someone means it. Or its
+ * directory was removed, so that no daemon can come any more. */
 static void close_down(Launcher *launcher)
 {
+    if (launcher->closing)
+        return;
     launcher->closing = true;
     launcher->quit = true;
     for (uint32_t i = 0; i < launcher->top; i++) {
@@ -266,13 +286,12 @@ static int next_wait(const Launcher *launcher)
         if (deadline_ms && deadline_ms < next_ms)
             next_ms = deadline_ms;
     }
-    if (launcher->conn_fd < 0 && !launcher->used &&
-        launcher->idle_since + LAUNCH_IDLE_MS < next_ms)
-        next_ms = launcher->idle_since + LAUNCH_IDLE_MS;
+    if (launcher->conn_fd < 0 && now_ms + LAUNCH_IDLE_MS < next_ms)
+        next_ms = now_ms + LAUNCH_IDLE_MS; /* to leave, or see that no one can come */
     if (next_ms == INT64_MAX)
         return -1;
-    return next_ms <= now_ms ? 0
-                             : (int)(next_ms - now_ms < 60000 ? next_ms - now_ms : 60000);
+    int64_t left_ms = next_ms - now_ms;
+    return left_ms <= 0 ? 0 : (int)(left_ms < WAIT_MS_MAX ? left_ms : WAIT_MS_MAX);
 }
 
 static bool may_leave(const Launcher *launcher)
@@ -298,12 +317,15 @@ static void serve(Launcher *launcher)
         };
         poll(fds, 3, next_wait(launcher));
         if (fds[0].revents) {
-            struct signalfd_siginfo info;
-            while (read(launcher->signal_fd, &info, sizeof info) == sizeof info)
-                if (info.ssi_signo == SIGTERM)
+            struct signalfd_siginfo info[2]; /* of each of the two, one at most */
+            ssize_t bytes = read(launcher->signal_fd, info, sizeof info);
+            for (size_t i = 0; bytes > 0 && i < (size_t)bytes / sizeof info[0]; i++)
+                if (info[i].ssi_signo == SIGTERM)
                     close_down(launcher);
             reap(launcher);
         }
+        if (launcher->conn_fd < 0 && access(LAUNCH_SOCKET, F_OK))
+            close_down(launcher);
         if (launcher->dying || launcher->deadlines)
             look_after(launcher);
         conn_tell(launcher);

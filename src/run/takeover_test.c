@@ -175,6 +175,26 @@ static void jobs_lost_with_their_launcher_are_told(void **state)
     forget(f, 3);
 }
 
+/* The machine goes down, or someone means it: jobs are asked to end, not just dropped. */
+static void a_launcher_that_must_go_ends_its_jobs(void **state)
+{
+    Fixture *f = *state;
+    Try gentle = { .id = 1,
+                   .argv = { "sh", "-c", "trap 'exit 9' TERM; while :; do :; done" } };
+    start(f, &gentle);
+    expect(f, RUN_STARTED, 1);
+    usleep(50000); /* its trap is set */
+    kill(launcher_pid(f), SIGTERM);
+    assert_int_equal(expect(f, RUN_ENDED, 1)->end.exit_status, 9);
+    runner_forget(f->runner, 1, 1);
+    expect(f, RUN_LAUNCHER_GONE, 0);
+    expect(f, RUN_LAUNCHER_BACK, 0);
+    clear_news(f);
+    Try next = { .id = 2, .argv = { "true" } };
+    assert_int_equal(run(f, &next)->exit_status, 0);
+    forget(f, 2);
+}
+
 int main(int argc, char **argv)
 {
     if (!fixture_main(argc, argv))
@@ -184,6 +204,7 @@ int main(int argc, char **argv)
         RUN_TEST(a_new_daemon_takes_over_what_runs),
         RUN_TEST(an_end_while_no_daemon_is_there_is_told_once),
         RUN_TEST(jobs_lost_with_their_launcher_are_told),
+        RUN_TEST(a_launcher_that_must_go_ends_its_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
