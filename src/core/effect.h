@@ -33,6 +33,8 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                         WANT_KEY,
                         WANT_OLD_DONE,
                         WANT_OLD_OTHER,
+                        WANT_BLOCKED, /* jobs of tenant and type (key) without a handler
+                                       */
 } LoadWhat;
 
 typedef struct Effect {

@@ -61,6 +61,7 @@ typedef enum JobFlag {
     JOB_LOSSES = 31 << 8,    /* one bit for each attempt that was lost through no fault of
                                 the job's, from the lowest up; an operator's retry clears
                                 them */
+    JOB_COMMAND = 1 << 13,   /* names its own command: needs no handler */
 } JobFlag;
 
 typedef struct Outcome {

@@ -14,6 +14,8 @@ Head head_of(const Job *job, Names *names)
         .retry_delay_ms = job->retry_delay_ms,
         .retry_window_ms = job->retry_window_ms,
         .max_run_ms = job->max_run_ms,
+        .then = job->then.bytes ? names_intern(names, job->then) : 0,
+        .on_error = job->on_error.bytes ? names_intern(names, job->on_error) : 0,
         .tenant = names_intern(names, job->tenant),
         .queue = names_intern(names, job->queue),
         .type = names_intern(names, job->type),

@@ -22,6 +22,8 @@ typedef struct Head {
     int64_t retry_delay_ms;
     int64_t retry_window_ms;
     int64_t max_run_ms;
+    uint32_t then; /* types of jobs that follow; 0: none */
+    uint32_t on_error;
     uint32_t tenant; /* numbers of Names */
     uint32_t queue;
     uint32_t type;

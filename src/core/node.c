@@ -96,6 +96,8 @@ void node_free(Node *node)
     node_keys_applied(node, UINT64_MAX);
     map_done(&node->touched);
     map_done(&node->touched_before);
+    map_done(&node->unblock);
+    node_handlers_free(node);
     names_done(&node->names);
     mem_free(node->slots);
     arena_done(&node->own);
@@ -151,6 +153,10 @@ void node_erase(Node *node, JobId id, uint32_t attempt)
 
 static void define(Node *node, const Event *event)
 {
+    if (slice_is(event->table, HANDLER_TABLE)) {
+        node_define_handler(node, event);
+        return;
+    }
     Op *op = node_op(node, event->value.data ? OP_PUT : OP_DELETE, 0);
     op->table = node_keep(node, event->table);
     op->tenant = node_keep(node, event->tenant);

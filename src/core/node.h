@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "core/effect.h"
+#include "core/handler.h"
 
 typedef struct Node Node;
 
@@ -56,6 +57,7 @@ void node_free(Node *node);
 void node_load_running(Node *node, const Job *job);
 void node_load_lane(Node *node, const Job *head);
 bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now); /* false: unknown */
+void node_load_handler(Node *node, Slice packed);                 /* newest versions */
 void node_recovered(Node *node);
 
 /* One turn. */
@@ -93,6 +95,10 @@ typedef struct RunningJob {
 } RunningJob;
 typedef void RunningSink(void *context, const RunningJob *job);
 void node_running(const Node *node, RunningSink *sink, void *context);
+
+/* The newest version of a handler for jobs that start, or NULL: none, deleted or
+ * disabled. Valid until the next step. */
+const Handler *node_handler(const Node *node, Slice tenant, Slice type);
 
 /* Asserts N1 to N3; used by tests and the simulation after each step. */
 void node_check(const Node *node);

@@ -155,6 +155,14 @@ static void apply_patch(Node *node, Job *job, const Patch *patch, Op *op)
         op->to = job_waiting_state(job, node->now.wall_ms);
 }
 
+static JobState state_when_free(Node *node, const Job *job)
+{
+    Head head = head_of(job, &node->names);
+    if (!node_can_run(node, &head))
+        return JOB_BLOCKED;
+    return job_waiting_state(job, node->now.wall_ms);
+}
+
 /* An operator's retry: counters and window start anew; attempts keep counting, because
  * each has its own record. */
 static void start_over(Node *node, Job *job, Op *op)
@@ -165,7 +173,7 @@ static void start_over(Node *node, Job *job, Op *op)
     job->retry_number = 0;
     job->flags &= ~(uint32_t)JOB_LOSSES;
     job->dt_ms = node->now.wall_ms;
-    op->to = job->command.bytes ? JOB_READY : JOB_BLOCKED;
+    op->to = state_when_free(node, job);
 }
 
 /* Fills *op with what the action makes of the waiting or final *job. */
@@ -183,9 +191,9 @@ static void decide(Node *node, const Event *event, Job *job, Op *op)
         op->to = JOB_HELD;
         break;
     case ACT_RELEASE:
-        op->to = job_waiting_state(job, node->now.wall_ms);
-        if (!job->command.bytes)
-            op->to = JOB_BLOCKED;
+        job->dt_ms =
+            job->run_at_ms > job->dt_ms || job->attempt ? job->dt_ms : job->run_at_ms;
+        op->to = state_when_free(node, job);
         break;
     case ACT_RESUME: /* of a halted job */
         job->dt_ms = node->now.wall_ms;
@@ -203,9 +211,12 @@ static void decide(Node *node, const Event *event, Job *job, Op *op)
     case ACT_REMOVE:
         break;
     }
-    if (op->to == JOB_BLOCKED)
-        op->reason = SLICE_LITERAL(REASON_NO_HANDLER);
     op->dt_ms = job->dt_ms;
+    if (op->to != JOB_BLOCKED || event->action == ACT_PATCH)
+        return;
+    Head head = head_of(job, &node->names);
+    op->reason = SLICE_LITERAL(REASON_NO_HANDLER);
+    op->dt_ms = job->dt_ms = node_blocked_until(node, &head);
 }
 
 static void remove_waiting(Node *node, const Event *event, const Job *job)
@@ -251,7 +262,7 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
     Head after = head_of(job, &node->names);
     if (to == JOB_READY)
         node_ready(node, &after);
-    if (to == JOB_DEFERRED || to == JOB_RETRYING)
+    if (to == JOB_DEFERRED || to == JOB_RETRYING || to == JOB_BLOCKED)
         node_wait_until(node, job->dt_ms);
     node_changed(node, &after, loaded->state, to);
     node_reply(node, event->request, ERR_OK, NULL)->job = job;

@@ -19,13 +19,20 @@ static void begin_life(Node *node, Job *job)
     job->dt_ms = job->run_at_ms;
     job->window_from_ms = job->run_at_ms;
     job->lock = (Slice){ NULL, 0 };
+    uint32_t tenant = names_intern(&node->names, job->tenant);
+    uint32_t type = names_intern(&node->names, job->type);
+    bool own = job->command.bytes > 0;
+    job->flags |= own ? (unsigned)JOB_COMMAND : 0;
+    handler_defaults(own ? NULL : node_usable_handler(node, tenant, type), job);
     if (job->state == JOB_HELD)
         return;
     job->state = job_waiting_state(job, node->now.wall_ms);
-    if (job->command.bytes)
+    Head head = head_of(job, &node->names);
+    if (node_can_run(node, &head))
         return;
     job->state = JOB_BLOCKED;
     job->reason = SLICE_LITERAL(REASON_NO_HANDLER);
+    job->dt_ms = node_blocked_until(node, &head);
 }
 
 /* Where a new job waits in memory, if anywhere. */
@@ -33,7 +40,7 @@ static void place(Node *node, const Job *job, const Head *head)
 {
     if (job->state == JOB_READY)
         node_ready(node, head);
-    if (job->state == JOB_DEFERRED)
+    if (job->state == JOB_DEFERRED || job->state == JOB_BLOCKED)
         node_wait_until(node, job->dt_ms);
 }
 
@@ -259,7 +266,7 @@ void node_add_lines(Node *node, const Event *event)
         node_lane_changed(node, lane);
         node->touched_pass = true;
     }
-    if (pattern->state == JOB_DEFERRED)
+    if (pattern->state == JOB_DEFERRED || pattern->state == JOB_BLOCKED)
         node_wait_until(node, pattern->dt_ms);
     Effect *changed = node_changed(node, &head, pattern->state, pattern->state);
     changed->count = event->count;
@@ -276,7 +283,8 @@ JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
     Job *job = ARENA_NEW(&batch->arena, Job);
     *job = job_default();
     job->tenant = parent_like->tenant;
-    job->queue = SLICE_LITERAL("default");
+    job->priority = PRIORITY_UNSET;
+    job->max_retries = RETRIES_OPEN;
     job->parent = parent_like->id;
     job->type = child->type;
     job->payload = child->payload;

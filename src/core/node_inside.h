@@ -4,6 +4,7 @@
 #define CORE_NODE_INSIDE_H
 
 #include "base/rng.h"
+#include "core/handler.h"
 #include "core/lane.h"
 #include "core/node.h"
 #include "core/outcome.h"
@@ -70,6 +71,12 @@ typedef struct KeyUse {
     Slice value;
 } KeyUse;
 
+/* The newest version of a handler, as the node knows it. */
+typedef struct HandlerEntry {
+    Arena arena;
+    Handler handler;
+} HandlerEntry;
+
 struct Node {
     NodeOptions options;
     NodeSettings settings;
@@ -77,6 +84,8 @@ struct Node {
     Rng rng;
     IdGen ids;
     Names names;
+    Map handlers; /* HandlerEntry by tenant and type */
+    Map unblock;  /* the same keys: their blocked jobs are to be asked for again */
     Map lanes;
     Heap offers; /* lanes with something to offer, by tour and waiting time */
     Map running; /* by job id */
@@ -123,6 +132,18 @@ void node_add_after_key(Node *node, const Event *add, const Event *answer);
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child);
 void node_keys_applied(Node *node, uint64_t number);
 
+/* node_handler.c */
+const Handler *node_find_handler(const Node *node, uint32_t tenant, uint32_t type);
+const Handler *node_usable_handler(const Node *node, uint32_t tenant, uint32_t type);
+void node_define_handler(Node *node, const Event *event);
+void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer);
+void node_handlers_free(Node *node);
+void node_block(Node *node, const Head *head);     /* a ready job lost its handler */
+void node_blocked_due(Node *node, const Job *job); /* its window is over */
+void node_ask_unblocked(Node *node); /* again what the store could not answer */
+bool node_can_run(const Node *node, const Head *head);
+int64_t node_blocked_until(const Node *node, const Head *head);
+
 /* node_act.c */
 void node_act(Node *node, const Event *event);
 void node_act_loaded(Node *node, Asked *asked, const Event *answer);
@@ -153,6 +174,7 @@ void node_duties(Node *node);
 void node_reload_lanes(Node *node);
 void node_applied(Node *node, uint64_t number);
 void node_touch(Node *node, JobId id);
+bool node_touched_since(const Node *node, JobId id, uint64_t number);
 size_t node_window_limit(const Node *node);
 
 /* node.c */

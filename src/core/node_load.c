@@ -161,7 +161,7 @@ void node_touch(Node *node, JobId id)
     node->touched_up_to = node->out->number;
 }
 
-static bool touched_since(const Node *node, JobId id, uint64_t number)
+bool node_touched_since(const Node *node, JobId id, uint64_t number)
 {
     return (uint64_t)(uintptr_t)map_find(&node->touched, id) > number ||
            (uint64_t)(uintptr_t)map_find(&node->touched_before, id) > number;
@@ -191,6 +191,7 @@ void node_reload_lanes(Node *node)
         if (lane->more && !lane->loading)
             node_lane_changed(node, lane);
     }
+    node_ask_unblocked(node);
 }
 
 Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked)
@@ -218,7 +219,7 @@ static void window_loaded(Node *node, Lane *lane, const Event *event)
     HeadList heads = { 0 };
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
-        if (touched_since(node, job->id, event->number) ||
+        if (node_touched_since(node, job->id, event->number) ||
             map_find(&node->running, job->id))
             continue;
         Head head = head_of(job, &node->names);
@@ -251,14 +252,17 @@ static void due_loaded(Node *node, const Event *event)
     }
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
-        if (touched_since(node, job->id, event->number))
+        if (node_touched_since(node, job->id, event->number))
             continue;
         if (map_find(&node->pins, job->id)) {
             /* The action may leave it as it is: look again soon. */
             node_wait_until(node, node->now.wall_ms + TICK_MS);
             continue;
         }
-        promote(node, job);
+        if (job->state == JOB_BLOCKED)
+            node_blocked_due(node, job);
+        else
+            promote(node, job);
     }
     node_wait_until(node, event->more ? node->now.wall_ms : event->next_due_ms);
 }
@@ -269,7 +273,8 @@ static void old_loaded(Node *node, const Event *event)
         return;
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
-        if (touched_since(node, job->id, event->number) || map_find(&node->pins, job->id))
+        if (node_touched_since(node, job->id, event->number) ||
+            map_find(&node->pins, job->id))
             continue;
         Op *op = node_op(node, OP_REMOVE, job->id);
         op->from = STATES_FINAL;
@@ -301,6 +306,9 @@ void node_loaded(Node *node, const Event *event)
     case WANT_OLD_DONE:
     case WANT_OLD_OTHER:
         old_loaded(node, event);
+        break;
+    case WANT_BLOCKED:
+        node_blocked_loaded(node, asked, event);
         break;
     }
     arena_done(&asked->arena);

@@ -208,7 +208,11 @@ static bool wanted(const Effect *effect, const Job *job)
                ((job->flags & JOB_PULL) != 0) == effect->pull &&
                (!effect->behind || before(&key, job, WANT_WINDOW));
     case WANT_DUE:
-        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING;
+        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING ||
+               job->state == JOB_BLOCKED;
+    case WANT_BLOCKED:
+        return job->state == JOB_BLOCKED && slice_equal(job->tenant, effect->tenant) &&
+               slice_equal(job->type, effect->key);
     case WANT_JOB:
         return job->id == effect->id &&
                (!effect->tenant.bytes || slice_equal(effect->tenant, job->tenant));

@@ -7,6 +7,8 @@
  * that a job that kills its surroundings comes to an end. */
 #include "core/node_inside.h"
 
+#include "base/json_out.h"
+
 #include <assert.h>
 
 static uint32_t take_slot(Node *node)
@@ -159,13 +161,31 @@ static void claim(Node *node, Lane *lane)
     node->started++;
 }
 
+/* Ready jobs at the front of a lane whose type has no handler any more wait elsewhere. */
+static void drop_unrunnable(Node *node, Lane *lane)
+{
+    heap_remove(&node->offers, &lane->offer);
+    while (lane_count(lane) && !node_can_run(node, lane_first(lane))) {
+        Head head = lane_take(lane);
+        node_block(node, &head);
+    }
+    node_lane_changed(node, lane);
+}
+
 /* The next lane in turn whose head no one is acting on; others are put into `passed`
  * until the pass is over and keep their turn. */
 static Lane *next_lane(Node *node, Heap *passed)
 {
     for (;;) {
         Lane *lane = (Lane *)(void *)heap_first(&node->offers);
-        if (!lane || !map_find(&node->pins, lane_first(lane)->id))
+        if (!lane)
+            return NULL;
+        bool pinned = map_find(&node->pins, lane_first(lane)->id) != NULL;
+        if (!pinned && !node_can_run(node, lane_first(lane))) {
+            drop_unrunnable(node, lane);
+            continue;
+        }
+        if (!pinned)
             return lane;
         heap_remove(&node->offers, &lane->offer);
         heap_push(passed, &lane->offer);
@@ -319,12 +339,66 @@ static void forget(Node *node, JobId id, uint32_t attempt)
     effect->attempt = attempt;
 }
 
-static void end_attempt(Node *node, Running *running, const Ending *ending)
+/* The handler's own reading of an exit status (exit_map), unless the job spoke. */
+static Ending mapped_ending(const Node *node, const Running *running,
+                            const Ending *ending)
+{
+    Ending mapped = *ending;
+    const Head *head = &running->head;
+    const Handler *handler = node_find_handler(node, head->tenant, head->type);
+    if (handler && !(head->flags & JOB_COMMAND) && ending->kind == END_EXITED &&
+        !ending->said_code)
+        mapped.said_code = handler_exitcode(handler, ending->exit_status);
+    return mapped;
+}
+
+static void add_follower(Node *node, const Running *running, uint32_t type, Slice payload)
+{
+    Job parent = {
+        .id = running->head.id,
+        .tenant = names_text(&node->names, running->head.tenant),
+    };
+    Job child = { .type = names_text(&node->names, type), .payload = payload };
+    node_add_child(node, &parent, &child);
+}
+
+/* What the end of a job brings about: `then` with its result, `on_error` with what went
+ * wrong. In the same batch as the end itself. */
+static void add_followers(Node *node, const Running *running, const Ending *ending,
+                          const Verdict *verdict)
+{
+    const Head *head = &running->head;
+    if (verdict->state == JOB_DONE && head->then)
+        add_follower(node, running, head->then, ending->result);
+    bool failed = verdict->state == JOB_FAILED || verdict->state == JOB_REJECTED;
+    if (!failed || !head->on_error || head->on_error == head->type)
+        return;
+    Buf payload = { 0 };
+    JsonOut json = { .out = &payload };
+    char id[ID_TEXT_BYTES];
+    json_object(&json, NULL);
+    json_object(&json, "job");
+    json_cstr(&json, "id", id_text(head->id, id));
+    json_text(&json, "type", names_text(&node->names, head->type));
+    json_text(&json, "queue", names_text(&node->names, head->queue));
+    json_int(&json, "attempt", head->attempt);
+    json_cstr(&json, "state", state_name(verdict->state));
+    json_object_end(&json);
+    json_text(&json, "error", node->out->batch.ops[node->out->batch.count - 1].error);
+    json_object_end(&json);
+    add_follower(node, running, head->on_error, node_keep(node, buf_slice(&payload)));
+    buf_done(&payload);
+}
+
+static void end_attempt(Node *node, Running *running, const Ending *told)
 {
     bool killed = running->stop != STOP_NOT;
+    Ending mapped = mapped_ending(node, running, told);
+    const Ending *ending = &mapped;
     Outcome outcome = outcome_of(ending, running->timed_out, killed);
     Verdict verdict = judge(node, running, ending, &outcome);
     record_end(node, running, ending, &verdict, &outcome);
+    add_followers(node, running, ending, &verdict);
     if (verdict.state == JOB_DONE || verdict.state == JOB_FAILED)
         add_children(node, running, ending);
     node_touch(node, running->head.id);

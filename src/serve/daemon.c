@@ -148,6 +148,11 @@ static void stored_setting(void *context, const Definition *definition)
     stored->bits |= setting_bit(definition->key);
 }
 
+static void stored_handler(void *context, const Definition *definition)
+{
+    node_load_handler(context, definition->value);
+}
+
 static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const Job *),
                      Error *why)
 {
@@ -180,6 +185,10 @@ static Err open_node(Daemon *daemon, Error *why)
         return err;
     daemon->settings_stored = stored.bits;
     daemon->node = node_new(&options);
+    err = store->kind->definitions(store, SLICE_LITERAL(HANDLER_TABLE), stored_handler,
+                                   daemon->node, why);
+    if (err)
+        return err;
     err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
     if (err)
         return err;

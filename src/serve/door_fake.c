@@ -108,6 +108,8 @@ static LoadKind load_kind(LoadWhat what)
     case WANT_OLD_DONE:
     case WANT_OLD_OTHER:
         return LOAD_OLD;
+    case WANT_BLOCKED:
+        return LOAD_BLOCKED;
     }
     return LOAD_JOB;
 }

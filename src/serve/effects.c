@@ -4,6 +4,7 @@
 #include "serve/inside.h"
 
 #include "base/log.h"
+#include "serve/handler_order.h"
 #include "serve/job_json.h"
 #include "serve/settings.h"
 
@@ -26,12 +27,33 @@ static void reply(Daemon *daemon, const Effect *effect)
     call->done(call);
 }
 
+/* Told as an end in the next turn. */
+static void cannot_start(Daemon *daemon, const Job *job, const char *text)
+{
+    RunNews *news = MEM_NEW(RunNews);
+    news->kind = RUN_FAILED;
+    news->id = job->id;
+    news->attempt = job->attempt;
+    buf_printf(&news->text, "cannot start: %s", text);
+    mailbox_put(&daemon->news, &news->mail);
+}
+
 void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
 {
     Buf document = { 0 };
     JsonOut json = { .out = &document };
     Job running = *job;
+    Arena arena = { 0 };
+    Error why = { 0 };
     running.state = JOB_RUNNING;
+    if (!job->command.bytes) {
+        const Handler *handler = node_handler(daemon->node, job->tenant, job->type);
+        if (!handler || handler_order(handler, &arena, &running, &why)) {
+            cannot_start(daemon, job, handler ? why.text : "its handler is gone");
+            arena_done(&arena);
+            return;
+        }
+    }
     running.node = slice_text(daemon->identity.sysid);
     job_json(&json, NULL, &running);
     RunOrder order = {
@@ -42,6 +64,7 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     };
     runner_start(daemon->runner, &order);
     buf_done(&document);
+    arena_done(&arena);
 }
 
 /* The whole job: at hand if it was accepted a moment ago, else from the store. */
@@ -79,6 +102,8 @@ static LoadKind load_kind(LoadWhat what)
     case WANT_OLD_DONE:
     case WANT_OLD_OTHER:
         return LOAD_OLD;
+    case WANT_BLOCKED:
+        return LOAD_BLOCKED;
     }
     return LOAD_JOB;
 }

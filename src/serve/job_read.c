@@ -2,6 +2,8 @@
 /* job_read.c - see job_read.h. One row per field says how it is read. */
 #include "serve/job_read.h"
 
+#include "core/handler.h"
+
 #include "base/text.h"
 #include "serve/base64.h"
 
@@ -659,7 +661,8 @@ void job_read_begin(JobReader *in)
 {
     in->job = job_default();
     in->job.tenant = in->rules->tenant;
-    in->job.queue = SLICE_LITERAL("default");
+    in->job.priority = PRIORITY_UNSET; /* its handler may say; see handler_defaults */
+    in->job.max_retries = RETRIES_OPEN;
     in->seen = 0;
     in->why.kind = NULL;
     in->why.pointer[0] = '\0';
@@ -688,6 +691,8 @@ Err job_read_end(JobReader *in)
         in->job.type = SLICE_LITERAL("run");
     if (!asks_for_retries(in))
         in->job.max_retries = 0;
+    else if (!was_seen(in, "max_retries"))
+        in->job.max_retries = RETRIES_UNSET;
     return ERR_OK;
 }
 

@@ -396,7 +396,11 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_WINDOW:
         return in_window(load, job);
     case LOAD_DUE:
-        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING;
+        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING ||
+               job->state == JOB_BLOCKED;
+    case LOAD_BLOCKED:
+        return job->state == JOB_BLOCKED && slice_equal(job->tenant, load->tenant) &&
+               slice_equal(job->type, load->key);
     case LOAD_RUNNING:
         return state_in(job->state, STATES_OWNED) &&
                (!load->lock.bytes || slice_equal(load->lock, job->lock));

@@ -113,19 +113,31 @@ static bool earlier(sqlite3_stmt *a, sqlite3_stmt *b)
 
 /* Two lists, each in order of time, taken from whichever comes first. Goes on to the
  * first that is left, because its time is asked for too. */
+#define DUE_LISTS 3
+
+/* Which list's row comes first; DUE_LISTS when none has one. */
+static size_t earliest(sqlite3_stmt *const *lists, const bool *has_row)
+{
+    size_t first = DUE_LISTS;
+    for (size_t i = 0; i < DUE_LISTS; i++)
+        if (has_row[i] && (first == DUE_LISTS || earlier(lists[i], lists[first])))
+            first = i;
+    return first;
+}
+
 static void load_due(Loading *in)
 {
     Db *db = &in->sqlite->db;
-    sqlite3_stmt *lists[] = { db_statement(db, SQL_DEFERRED),
-                              db_statement(db, SQL_RETRYING) };
-    bool has_row[2];
-    for (size_t i = 0; i < 2; i++) {
+    sqlite3_stmt *lists[DUE_LISTS] = { db_statement(db, SQL_DEFERRED),
+                                       db_statement(db, SQL_RETRYING),
+                                       db_statement(db, SQL_OVERDUE_BLOCKED) };
+    bool has_row[DUE_LISTS];
+    for (size_t i = 0; i < DUE_LISTS; i++) {
         sqlite3_bind_int64(lists[i], 1, one_more_than(in->load->limit));
         has_row[i] = db_row(db, lists[i]);
     }
     SavedRow saved;
-    while (has_row[0] || has_row[1]) {
-        size_t first = !has_row[0] || (has_row[1] && earlier(lists[1], lists[0]));
+    for (size_t first; (first = earliest(lists, has_row)) < DUE_LISTS;) {
         int64_t dt_ms = sqlite3_column_int64(lists[first], COL_DT);
         bool due = dt_ms <= in->load->dt_ms;
         if (!due || !has_room(in)) {
@@ -137,8 +149,22 @@ static void load_due(Loading *in)
         give(in, &saved);
         has_row[first] = db_row(db, lists[first]);
     }
-    sqlite3_reset(lists[0]);
-    sqlite3_reset(lists[1]);
+    for (size_t i = 0; i < DUE_LISTS; i++)
+        sqlite3_reset(lists[i]);
+}
+
+static void load_blocked(Loading *in)
+{
+    const Names *names = &in->sqlite->catalog.names;
+    uint32_t type = names_find(names, in->load->key);
+    uint32_t tenant = names_find(names, in->load->tenant);
+    if (!type || !tenant)
+        return;
+    sqlite3_stmt *stmt = db_statement(&in->sqlite->db, SQL_BLOCKED);
+    sqlite3_bind_int64(stmt, 1, type);
+    sqlite3_bind_int64(stmt, 2, tenant);
+    sqlite3_bind_int64(stmt, 3, one_more_than(in->load->limit));
+    give_all(in, stmt);
 }
 
 static void load_running(Loading *in)
@@ -267,6 +293,7 @@ Err sqlite_load(Store *store, const Load *load, Loaded *out, Error *why)
         [LOAD_DUE] = load_due,           [LOAD_RUNNING] = load_running,
         [LOAD_JOB] = load_job,           [LOAD_KEY] = load_key,
         [LOAD_ATTEMPTS] = load_attempts, [LOAD_OLD] = load_old,
+        [LOAD_BLOCKED] = load_blocked,
     };
     Sqlite *sqlite = sqlite_of(store);
     Loaded loaded = { .next_due_ms = TIME_NEVER };

@@ -78,6 +78,10 @@ static const char *const texts[SQL_STATEMENTS] = {
                         " ORDER BY rank, dt, id LIMIT ?2",
     [SQL_DEFERRED] = "SELECT " HOT IDLE " AND state = 0 ORDER BY dt, id LIMIT ?1",
     [SQL_RETRYING] = "SELECT " HOT IDLE " AND state = 7 ORDER BY dt, id LIMIT ?1",
+    [SQL_OVERDUE_BLOCKED] = "SELECT " HOT IDLE " AND state = 1 ORDER BY dt, id LIMIT ?1",
+    [SQL_BLOCKED] = "SELECT " HOT " FROM job_live INDEXED BY live_blocked"
+                    " WHERE state = 1 AND type = ?1 AND lane IN"
+                    " (SELECT id FROM lane WHERE tenant = ?2) ORDER BY id LIMIT ?3",
     [SQL_RUNNING] = "SELECT " HOT IDLE
                     " AND state IN (4, 5) AND (?1 IS NULL OR lock = ?1) ORDER BY id",
     [SQL_STATE_COUNT] = "SELECT sum(count) FROM lane_count WHERE (1 << state & ?1)",

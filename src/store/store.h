@@ -33,9 +33,10 @@ typedef struct StoreOptions {
 } StoreOptions;
 
 typedef enum LoadKind {
-    LOAD_LANES,    /* the first ready job of every lane */
-    LOAD_WINDOW,   /* ready jobs of one lane in order, behind a key */
-    LOAD_DUE,      /* deferred and retrying jobs whose time has come, oldest first */
+    LOAD_LANES,  /* the first ready job of every lane */
+    LOAD_WINDOW, /* ready jobs of one lane in order, behind a key */
+    LOAD_DUE,    /* deferred, retrying and blocked jobs whose dt has come, oldest first */
+    LOAD_BLOCKED,  /* blocked jobs of tenant and type (in `key`), oldest first */
     LOAD_RUNNING,  /* running and paused jobs of `lock` */
     LOAD_JOB,      /* one job by id, with payload; found among final ones too */
     LOAD_KEY,      /* an idempotency key: value in `value` */

@@ -85,6 +85,8 @@ static const char *load_name(LoadKind kind)
         return "load attempts";
     case LOAD_OLD:
         return "load old";
+    case LOAD_BLOCKED:
+        return "load blocked";
     }
     return "load ?";
 }

@@ -26,11 +26,13 @@ CREATE TABLE job_live(
   code, exitcode, exit_status, signal, progress, result_bytes,
   reason, error, message, apart, spec, payload);
 
--- Every index costs each add and each end something, so there are two: ready jobs (2) in
+-- Every index costs each add and each end something, so there are few: ready jobs (2) in
 -- the order in which a lane gives them out, and all others by state and time: those that
 -- come due, and those that run.
 CREATE INDEX live_ready ON job_live(lane, rank, dt) WHERE state = 2;
 CREATE INDEX live_idle ON job_live(state, dt) WHERE state <> 2;
+-- Jobs (1) that wait for a handler of their type; others are not in it.
+CREATE INDEX live_blocked ON job_live(type, id) WHERE state = 1;
 
 -- The archive: two families, because they are kept for different times. dt is the end
 -- plus 1000 years, the lock is __done.

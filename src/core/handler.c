@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handler.c - see handler.h. */
+#include "core/handler.h"
+
+#include "base/pack.h"
+#include "base/text.h"
+
+#include <stddef.h>
+
+const char *lang_name(Lang lang)
+{
+    switch (lang) {
+    case LANG_EXEC:
+        return "exec";
+    case LANG_SH:
+        return "sh";
+    case LANG_BASH:
+        return "bash";
+    case LANG_NODE:
+        return "node";
+    case LANG_PYTHON:
+        return "python";
+    case LANG_PERL:
+        return "perl";
+    case LANG_PHP:
+        return "php";
+    case LANG_RUBY:
+        return "ruby";
+    case LANG_LUA:
+        return "lua";
+    case LANG_HTTP:
+        return "http";
+    case LANG_PULL:
+        return "pull";
+    }
+    return "?";
+}
+
+Err lang_parse(Slice text, Lang *out_lang)
+{
+    for (unsigned lang = 0; lang < LANGS; lang++) {
+        if (!slice_is(text, lang_name((Lang)lang)))
+            continue;
+        *out_lang = (Lang)lang;
+        return ERR_OK;
+    }
+    return ERR_INVALID;
+}
+
+bool lang_scripted(Lang lang)
+{
+    return lang >= LANG_NODE && lang <= LANG_LUA;
+}
+
+bool handler_warm(const Handler *handler)
+{
+    return lang_scripted(handler->lang) || handler->batch > 0;
+}
+
+typedef enum FieldKind { FIELD_I64, FIELD_32, FIELD_BOOL, FIELD_SLICE } FieldKind;
+
+typedef struct HandlerField {
+    size_t offset;
+    uint32_t tag;
+    FieldKind kind;
+} HandlerField;
+
+#define ROW(tag, member, kind)                                                           \
+    {                                                                                    \
+        offsetof(Handler, member), (tag), (kind)                                         \
+    }
+
+/* Tags are for ever; new fields get new ones. */
+static const HandlerField handler_fields[] = {
+    ROW(1, version, FIELD_32),           ROW(2, created_ms, FIELD_I64),
+    ROW(3, disabled, FIELD_BOOL),        ROW(4, lang, FIELD_32),
+    ROW(5, has_priority, FIELD_BOOL),    ROW(6, priority, FIELD_I64),
+    ROW(7, max_run_ms, FIELD_I64),       ROW(8, service_ms, FIELD_I64),
+    ROW(9, has_max_retries, FIELD_BOOL), ROW(10, max_retries, FIELD_32),
+    ROW(11, retry_delay_ms, FIELD_I64),  ROW(12, retry_window_ms, FIELD_I64),
+    ROW(13, highlander, FIELD_BOOL),     ROW(14, batch, FIELD_32),
+    ROW(15, drop_result, FIELD_BOOL),    ROW(16, keep_state, FIELD_BOOL),
+    ROW(17, files, FIELD_BOOL),          ROW(40, tenant, FIELD_SLICE),
+    ROW(41, type, FIELD_SLICE),          ROW(42, eid, FIELD_SLICE),
+    ROW(43, before, FIELD_SLICE),        ROW(44, before_each, FIELD_SLICE),
+    ROW(45, body, FIELD_SLICE),          ROW(46, after_each, FIELD_SLICE),
+    ROW(47, queue, FIELD_SLICE),         ROW(48, resources, FIELD_SLICE),
+    ROW(49, user, FIELD_SLICE),          ROW(50, env, FIELD_SLICE),
+    ROW(51, cwd, FIELD_SLICE),           ROW(52, then, FIELD_SLICE),
+    ROW(53, on_error, FIELD_SLICE),      ROW(54, exit_map, FIELD_SLICE),
+    ROW(55, children, FIELD_SLICE),
+};
+#define HANDLER_FIELDS (sizeof handler_fields / sizeof *handler_fields)
+
+_Static_assert(sizeof(Lang) == sizeof(int32_t), "enums are read as 32 bits");
+
+static int64_t number_at(const void *at, FieldKind kind)
+{
+    int64_t number = 0;
+    int32_t small = 0;
+    bool flag = false;
+    switch (kind) {
+    case FIELD_I64:
+        memcpy(&number, at, sizeof number);
+        return number;
+    case FIELD_32:
+        memcpy(&small, at, sizeof small);
+        return small;
+    case FIELD_BOOL:
+        memcpy(&flag, at, sizeof flag);
+        return flag;
+    case FIELD_SLICE:
+        break;
+    }
+    return 0;
+}
+
+static void number_set(void *at, FieldKind kind, int64_t number)
+{
+    int32_t small = (int32_t)number;
+    bool flag = number != 0;
+    switch (kind) {
+    case FIELD_I64:
+        memcpy(at, &number, sizeof number);
+        return;
+    case FIELD_32:
+        memcpy(at, &small, sizeof small);
+        return;
+    case FIELD_BOOL:
+        memcpy(at, &flag, sizeof flag);
+        return;
+    case FIELD_SLICE:
+        return;
+    }
+}
+
+static Slice *slice_at(const HandlerField *field, Handler *handler)
+{
+    return (Slice *)(void *)((char *)handler + field->offset);
+}
+
+void handler_pack(Buf *out, const Handler *handler)
+{
+    Handler copy = *handler;
+    for (size_t i = 0; i < HANDLER_FIELDS; i++) {
+        const HandlerField *field = &handler_fields[i];
+        if (field->kind == FIELD_SLICE)
+            pack_bytes(out, field->tag, *slice_at(field, &copy));
+        else
+            pack_int(out, field->tag,
+                     number_at((const char *)handler + field->offset, field->kind));
+    }
+}
+
+static const HandlerField *field_by_tag(uint32_t tag)
+{
+    for (size_t i = 0; i < HANDLER_FIELDS; i++)
+        if (handler_fields[i].tag == tag)
+            return &handler_fields[i];
+    return NULL;
+}
+
+Err handler_unpack(Slice packed, Handler *out_handler)
+{
+    Handler handler = { 0 };
+    PackField in;
+    while (pack_next(&packed, &in)) {
+        const HandlerField *field = field_by_tag(in.tag);
+        if (!field)
+            continue;
+        if (field->kind == FIELD_SLICE)
+            *slice_at(field, &handler) = in.bytes;
+        else
+            number_set((char *)&handler + field->offset, field->kind, in.number);
+    }
+    if (pack_damaged(packed) || (unsigned)handler.lang >= LANGS)
+        return ERR_CORRUPT;
+    *out_handler = handler;
+    return ERR_OK;
+}
+
+Handler handler_copy(Arena *arena, const Handler *handler)
+{
+    Handler copy = *handler;
+    for (size_t i = 0; i < HANDLER_FIELDS; i++) {
+        if (handler_fields[i].kind != FIELD_SLICE)
+            continue;
+        Slice *slice = slice_at(&handler_fields[i], &copy);
+        *slice = slice_copy(arena, *slice);
+    }
+    return copy;
+}
+
+static void slice_default(Slice *field, Slice value)
+{
+    if (!field->bytes)
+        *field = value;
+}
+
+static void number_default(int64_t *field, int64_t value)
+{
+    if (!*field)
+        *field = value;
+}
+
+static void general_defaults(Job *job)
+{
+    slice_default(&job->queue, SLICE_LITERAL("default"));
+    if (job->priority == PRIORITY_UNSET)
+        job->priority = PRIORITY_DEFAULT;
+    if (job->max_retries == RETRIES_OPEN)
+        job->max_retries = job->command.bytes ? 0 : RETRIES_UNSET;
+}
+
+void handler_defaults(const Handler *handler, Job *job)
+{
+    if (handler) {
+        slice_default(&job->queue, handler->queue);
+        slice_default(&job->resources, handler->resources);
+        slice_default(&job->user, handler->user);
+        slice_default(&job->then, handler->then);
+        slice_default(&job->on_error, handler->on_error);
+        slice_default(&job->children, handler->children);
+        number_default(&job->max_run_ms, handler->max_run_ms);
+        number_default(&job->service_ms, handler->service_ms);
+        number_default(&job->retry_delay_ms, handler->retry_delay_ms);
+        number_default(&job->retry_window_ms, handler->retry_window_ms);
+        if (job->priority == PRIORITY_UNSET && handler->has_priority)
+            job->priority = handler->priority;
+        if (job->max_retries == RETRIES_OPEN && handler->has_max_retries)
+            job->max_retries = handler->max_retries;
+        job->flags |= handler->lang == LANG_PULL ? (unsigned)JOB_PULL : 0;
+        job->flags |= handler->keep_state ? (unsigned)JOB_KEEP_STATE : 0;
+        job->flags |= handler->files ? (unsigned)JOB_FILES : 0;
+    }
+    general_defaults(job);
+}
+
+int32_t handler_exitcode(const Handler *handler, int32_t exit_status)
+{
+    Slice rest = handler->exit_map;
+    Slice item;
+    while (list_next(&rest, &item)) {
+        int64_t status;
+        int64_t exitcode;
+        Slice left = slice_cut(&item, '=');
+        if (!int_parse(left, &status) && !int_parse(item, &exitcode) &&
+            status == exit_status)
+            return (int32_t)exitcode;
+    }
+    return 0;
+}
