@@ -159,8 +159,7 @@ def shown(shows):
 def as_shown(shows, output):
     while shows and not shows[-1].strip():
         shows = shows[:-1]
-    if output and not output.endswith("\n"):
-        output += "\n"
+    output = output.rstrip("\n") + "\n" if output.strip() else ""
     return shown(shows).fullmatch(output) is not None
 
 
