@@ -240,7 +240,8 @@ def test_a_torn_tail_is_cut_and_the_rest_is_kept(place):
 def test_another_journal_under_the_same_store_is_refused(place):
     """Fault 30: a journal that is gone or replaced is noticed, not taken for empty."""
     node = place.daemon("--set", "scheduling.enabled=off").start()
-    node.api().add(command=["/bin/true"])
+    api = node.api()
+    api.job(api.add(command=["/bin/true"])["id"]) # seen: the store has read so far
     node.kill()
     shutil.move(str(node.data / "journal"), str(place.path / "elsewhere"))
     (node.data / "journal").mkdir(mode=0o700)
