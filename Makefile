@@ -40,9 +40,14 @@ check: ## the quick checks before a commit
 format: ## rewrite the C files in the house format
 	@exec tools/format
 
-install: all ## into $(DESTDIR)$(PREFIX)/bin
-	install -d $(DESTDIR)$(PREFIX)/bin
+install: all ## programs, man pages and systemd unit into $(DESTDIR)$(PREFIX)
+	tools/man ./pawl build/man
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 pawl pawl-launch $(DESTDIR)$(PREFIX)/bin
+	install -m 644 build/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	sed 's|/usr/local|$(PREFIX)|' packaging/pawl.service \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/pawl.service
 
 deps: ## install the Debian packages for building and testing
 	@exec scripts/install-deps test
@@ -51,7 +56,7 @@ hooks: ## let git run tools/check before each commit
 	git config core.hooksPath tools/hooks
 
 clean: ## remove what the targets above have built
-	rm -rf build/release build/asan build/clang build/fuzz build/coverage
+	rm -rf build/release build/asan build/clang build/fuzz build/coverage build/man
 	rm -f pawl pawl-launch
 	-@rmdir build 2>/dev/null || true
 

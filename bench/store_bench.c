@@ -4,7 +4,9 @@
  *     store_bench [DIRECTORY]     (default: the current one; a file is made and removed)
  *
  * Adds in bulk, whole lives of jobs at an empty and at a deep queue, and the cost of
- * loading a window, a page of a list, and one job. One thread, no journal. */
+ * loading a window, a page of a list, and one job. One thread, no journal. Beside the
+ * clock on the wall stands the time of the processor: the one to compare on a machine
+ * that others use too. */
 #include "store/store.h"
 
 #include <stdio.h>
@@ -28,11 +30,30 @@ typedef struct Bench {
     Buf body;
 } Bench;
 
-static double seconds(void)
+typedef struct Watch {
+    double wall;
+    double cpu;
+} Watch;
+
+static double clock_seconds(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static Watch watch_start(void)
+{
+    return (Watch){ clock_seconds(CLOCK_MONOTONIC),
+                    clock_seconds(CLOCK_THREAD_CPUTIME_ID) };
+}
+
+static void watch_show(Watch begun, const char *what, double items)
+{
+    double wall = clock_seconds(CLOCK_MONOTONIC) - begun.wall;
+    double cpu = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - begun.cpu;
+    printf("%-46s %9.0f /s %9.2f us  (cpu %8.2f us)\n", what, items / wall,
+           wall / items * 1e6, cpu / items * 1e6);
 }
 
 static void must(Err err, const Error *why)
@@ -126,10 +147,10 @@ static void add(Bench *bench, Batch *batch, uint64_t first, uint64_t count)
 }
 
 /* Adds, claims and finishes, `apart` in three transactions or all in one. */
-static double lives(Bench *bench, uint64_t per_batch, bool apart)
+static void lives(Bench *bench, const char *what, uint64_t per_batch, bool apart)
 {
     Batch batch = { 0 };
-    double begun = seconds();
+    Watch begun = watch_start();
     for (uint64_t done = 0; done < LIVES; done += per_batch) {
         uint64_t first = id_take(&bench->ids, WALL_MS, per_batch);
         add(bench, &batch, first, per_batch);
@@ -145,13 +166,12 @@ static double lives(Bench *bench, uint64_t per_batch, bool apart)
         if (done / 50000 != (done + per_batch) / 50000)
             sync_now(bench);
     }
-    double took = seconds() - begun;
+    watch_show(begun, what, LIVES);
     batch_done(&batch);
-    return LIVES / took;
 }
 
 /* Claim and finish of jobs that wait already, in two large transactions. */
-static double pairs(Bench *bench, uint64_t count, const char *queue)
+static void pairs(Bench *bench, const char *what, uint64_t count, const char *queue)
 {
     Load load = { .kind = LOAD_WINDOW,
                   .tenant = SLICE_LITERAL("default"),
@@ -161,30 +181,28 @@ static double pairs(Bench *bench, uint64_t count, const char *queue)
     Error why = { 0 };
     must(bench->store->kind->load(bench->store, &load, &loaded, &why), &why);
     Batch batch = { 0 };
-    double begun = seconds();
+    Watch begun = watch_start();
     for (size_t i = 0; i < loaded.count; i++)
         claim(&batch, loaded.jobs[i].id);
     commit(bench, &batch);
     for (size_t i = 0; i < loaded.count; i++)
         finish(&batch, loaded.jobs[i].id);
     commit(bench, &batch);
-    double took = seconds() - begun;
+    watch_show(begun, what, (double)loaded.count);
     batch_done(&batch);
-    size_t jobs = loaded.count;
     loaded_done(&loaded);
-    return took / (double)jobs * 1e6;
 }
 
-static double read_us(Bench *bench, const Load *load)
+static void time_load(Bench *bench, const char *what, const Load *load)
 {
     Error why = { 0 };
-    double begun = seconds();
+    Watch begun = watch_start();
     for (int i = 0; i < READ_REPEATS; i++) {
         Loaded loaded = { 0 };
         must(bench->store->kind->load(bench->store, load, &loaded, &why), &why);
         loaded_done(&loaded);
     }
-    return (seconds() - begun) / READ_REPEATS * 1e6;
+    watch_show(begun, what, READ_REPEATS);
 }
 
 static void ignore(void *context, const Job *job)
@@ -202,11 +220,12 @@ static void time_query(Bench *bench, const char *text)
     uint64_t found = 0;
     JobSink sink = { ignore, &found };
     QueryEnd end;
-    double begun = seconds();
+    Watch begun = watch_start();
     must(bench->store->kind->query(bench->store, &query, &sink, &end, &why), &why);
-    printf("%-46s %10.0f us  (%llu found%s)\n", text[0] ? text : "(a page of all)",
-           (seconds() - begun) * 1e6, (unsigned long long)found,
-           end.partial ? ", partial" : "");
+    char what[64];
+    snprintf(what, sizeof what, "query '%s', %llu found%s", text,
+             (unsigned long long)found, end.partial ? ", partial" : "");
+    watch_show(begun, what, 1);
     arena_done(&arena);
 }
 
@@ -216,12 +235,11 @@ static void reads(Bench *bench)
                     .tenant = SLICE_LITERAL("default"),
                     .queue = SLICE_LITERAL("deep"),
                     .limit = WINDOW };
-    printf("%-46s %10.1f us\n", "window of 256 of the deep lane",
-           read_us(bench, &window));
+    time_load(bench, "window of 256 of the deep lane", &window);
     Load one = { .kind = LOAD_JOB, .id = id_from_count(bench->ids.next - 1, 1) };
-    printf("%-46s %10.1f us\n", "one job by id", read_us(bench, &one));
+    time_load(bench, "one job by id", &one);
     Load due = { .kind = LOAD_DUE, .dt_ms = WALL_MS, .limit = 500 };
-    printf("%-46s %10.1f us\n", "due jobs (none)", read_us(bench, &due));
+    time_load(bench, "due jobs (none)", &due);
     time_query(bench, "");
     time_query(bench, "state:done");
     time_query(bench, "state:held");
@@ -231,25 +249,20 @@ static void reads(Bench *bench)
 
 static void all(Bench *bench)
 {
-    double begun = seconds();
+    Watch begun = watch_start();
     fill(bench, LIVES, "first");
-    printf("%-46s %10.0f /s\n", "bulk adds, empty store", LIVES / (seconds() - begun));
-    printf("%-46s %10.1f us\n", "claim + finish of 10,000 waiting",
-           pairs(bench, 10000, "first"));
-    printf("%-46s %10.0f /s\n", "lives, 3 commits per 100", lives(bench, 100, true));
-    printf("%-46s %10.0f /s\n", "lives, 3 commits per 1,000", lives(bench, 1000, true));
-    printf("%-46s %10.0f /s\n", "lives, 1 commit per 1,000", lives(bench, 1000, false));
-    begun = seconds();
+    watch_show(begun, "bulk adds, empty store", LIVES);
+    pairs(bench, "claim + finish of 10,000", 10000, "first");
+    lives(bench, "lives, 3 commits per 100", 100, true);
+    lives(bench, "lives, 3 commits per 1,000", 1000, true);
+    lives(bench, "lives, 1 commit per 1,000", 1000, false);
+    begun = watch_start();
     fill(bench, DEPTH, "deep");
-    printf("%-46s %10.0f /s\n", "bulk adds, 1,000,000", DEPTH / (seconds() - begun));
-    printf("%-46s %10.1f us\n", "claim + finish of 10,000, 1,000,000 waiting",
-           pairs(bench, 10000, "deep"));
-    printf("%-46s %10.0f /s\n", "lives, 3 commits per 100, deep",
-           lives(bench, 100, true));
-    printf("%-46s %10.0f /s\n", "lives, 3 commits per 1,000, deep",
-           lives(bench, 1000, true));
-    printf("%-46s %10.0f /s\n", "lives, 1 commit per 1,000, deep",
-           lives(bench, 1000, false));
+    watch_show(begun, "bulk adds, 1,000,000", DEPTH);
+    pairs(bench, "claim + finish of 10,000, 1,000,000 waiting", 10000, "deep");
+    lives(bench, "lives, 3 commits per 100, 1,000,000 waiting", 100, true);
+    lives(bench, "lives, 3 commits per 1,000, 1,000,000 waiting", 1000, true);
+    lives(bench, "lives, 1 commit per 1,000, 1,000,000 waiting", 1000, false);
     reads(bench);
 }
 

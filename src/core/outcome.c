@@ -49,15 +49,15 @@ static int32_t exitcode_of_status(int32_t exit_status)
 
 static int32_t exitcode_of(const Ending *ending, bool timed_out, bool killed)
 {
-    if (timed_out)
-        return 504;
     switch (ending->kind) {
     case END_EXITED:
+        if (timed_out)
+            return 504;
         if (ending->said_code && !killed)
             return ending->said_code;
         return exitcode_of_status(ending->exit_status);
     case END_SIGNALLED:
-        return 501;
+        return timed_out ? 504 : 501;
     case END_NOT_STARTED:
         return 503;
     case END_LOST:

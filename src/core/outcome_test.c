@@ -86,6 +86,9 @@ static void ends_without_an_exit_are_errors(void **state)
     assert_int_equal(outcome.signal, 0);
     Ending lost = { .kind = END_LOST };
     assert_int_equal(outcome_of(&lost, false, false).exitcode, 502);
+    /* What did not run, or was lost, was not ended by its time limit. */
+    assert_int_equal(outcome_of(&not_started, true, true).exitcode, 503);
+    assert_int_equal(outcome_of(&lost, true, true).exitcode, 502);
 }
 
 static void expect_error(const Ending *ending, bool timed_out, const char *text)

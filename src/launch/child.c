@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATH_DEFAULT   "/usr/local/bin:/usr/bin:/bin"
-#define PATH_BYTES_MAX 4096
+#define PATH_DEFAULT      "/usr/local/bin:/usr/bin:/bin"
+#define PATH_BYTES_MAX    4096
+#define CHILD_STACK_BYTES 65536
 
 /* The child runs on the parent's stack: a sanitizer's notes about frames that are left
  * by execve would be wrong for the parent. */
@@ -29,7 +31,6 @@
 
 static char *strings[LAUNCH_SPEC_STRINGS_MAX + 3];
 static volatile ChildFault *fault; /* one shared page */
-static bool clone3_missing;
 
 int child_plan(ChildPlan *plan, char *bytes, size_t count)
 {
@@ -97,7 +98,8 @@ IN_CHILD static void exec_by_path(const ChildPlan *plan)
             memcpy(file, part, bytes);
             if (bytes)
                 file[bytes++] = '/';
-            memcpy(file + bytes, name, name_bytes + 1);
+            memcpy(file + bytes, name, name_bytes);
+            file[bytes + name_bytes] = '\0';
             execve(file, plan->argv, plan->envp);
             if (errno == EACCES)
                 seen = EACCES;
@@ -199,11 +201,20 @@ IN_CHILD static long clone_and_run(struct clone_args *args, const ChildPlan *pla
     return pid;
 }
 
-IN_CHILD static long vfork_and_run(const ChildPlan *plan)
+/* Without a cgroup to be born in, the C library's clone will do, on a stack of its own:
+ * it is there on machines that know no clone3, or forbid it. */
+IN_CHILD static int child_entry(void *plan)
 {
-    pid_t pid = vfork();
-    if (pid == 0)
-        child_main(plan);
+    child_main(plan);
+}
+
+static long clone_plainly(const ChildPlan *plan)
+{
+    static _Alignas(16) char stack[CHILD_STACK_BYTES];
+    static ChildPlan copy; /* the C library wants it without const */
+    copy = *plan;
+    int pid =
+        clone(child_entry, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &copy);
     return pid < 0 ? -errno : pid;
 }
 
@@ -228,18 +239,11 @@ pid_t child_start(const ChildPlan *plan, ChildFault *out_fault)
     fault->error_number = 0;
 
     struct clone_args args = {
-        .flags = CLONE_VFORK | CLONE_SHARES,
+        .flags = CLONE_VFORK | CLONE_SHARES | CLONE_INTO_CGROUP,
         .exit_signal = SIGCHLD,
+        .cgroup = (unsigned)plan->cgroup_fd,
     };
-    if (plan->cgroup_fd >= 0) {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = (unsigned)plan->cgroup_fd;
-    }
-    long pid = clone3_missing ? -ENOSYS : clone_and_run(&args, plan);
-    if (pid == -ENOSYS || (pid == -EPERM && plan->cgroup_fd < 0)) {
-        clone3_missing = true;
-        pid = vfork_and_run(plan);
-    }
+    long pid = plan->cgroup_fd >= 0 ? clone_and_run(&args, plan) : clone_plainly(plan);
     if (pid < 0) {
         out_fault->error_number = (int32_t)-pid;
         return -1;

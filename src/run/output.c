@@ -40,8 +40,8 @@ static int64_t first_kept(int fd, int64_t base, int64_t total)
 Err output_read(const OutputName *name, int64_t from, size_t max, Buf *out,
                 OutputPart *out_part)
 {
-    int fd;
-    int64_t base;
+    int fd = -1;
+    int64_t base = 0;
     Err err = open_stream(name, &fd, &base);
     if (err == ERR_NOT_FOUND) {
         *out_part = (OutputPart){ 0 };

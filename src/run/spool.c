@@ -205,7 +205,7 @@ static bool rewrite(Spool *spool, int64_t new_first)
     snprintf(cut, sizeof cut, "%s.cut", path);
     snprintf(cut_fresh, sizeof cut_fresh, "%s.cut.new", path);
     int fd = open(fresh, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
-    struct stat file, old;
+    struct stat file = { 0 }, old = { 0 };
     if (fd < 0)
         return false;
     bool done = fstat(fd, &file) == 0 && fstat(spool->fd, &old) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_jobs.h - /jobs: adding one, listing, showing; attempts, result, explain. */
+/* api_jobs.h - adding one job, listing, showing; attempts and results. */
 #ifndef SERVE_API_JOBS_H
 #define SERVE_API_JOBS_H
 

@@ -328,8 +328,7 @@ static void only_json_is_taken(void **state)
     static const char *const good[] = {
         "Content-Type: application/json; charset=utf-8\r\n",
         "Content-Type: Application/JSON\r\n",
-        "Content-Type: "
-        "application/x-www-form-urlencoded\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n",
     };
     for (size_t i = 0; i < 3; i++) {
         Reply reply;

@@ -352,6 +352,20 @@ static void output_is_followed_until_the_job_ends(void **state)
     client_close(&client);
 }
 
+static void expect_attempt(World *world, JobId id, int64_t attempt)
+{
+    char path[WORLD_PATH_BYTES];
+    int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
+    int64_t now = 0;
+    while (now != attempt && clock_now().boot_ms < until) {
+        Reply reply;
+        world_get(world, job_path(id, "", path), &reply);
+        now = json_in_int_of(reply.json, "attempt", 0);
+        reply_done(&reply);
+    }
+    assert_int_equal(now, attempt);
+}
+
 static void following_goes_on_with_the_next_attempt(void **state)
 {
     World *world = *state;
@@ -364,6 +378,7 @@ static void following_goes_on_with_the_next_attempt(void **state)
     ask_to_follow(world, id, &client, &reply);
     expect_chunks(&client, &reply, "a");
     fake_end(world->daemon, id, 75, NULL);
+    expect_attempt(world, id, 2);
     print(world, id, 2, OUTPUT_OUT, "b");
     expect_chunks(&client, &reply, "ab");
     fake_end(world->daemon, id, 0, NULL);

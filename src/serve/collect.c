@@ -131,6 +131,7 @@ static void applied_up_to(Daemon *daemon, uint64_t position)
 static void take_keeper_news(Daemon *daemon, const KeeperNews *news)
 {
     daemon->store_failing = news->err != ERR_OK;
+    daemon->store_full = news->err == ERR_FULL;
     if (news->refused)
         log_event(LOG_ERROR, "store.refused", "operations=%llu",
                   (unsigned long long)news->refused);
@@ -373,8 +374,8 @@ static void take_runner(Daemon *daemon)
 static void take_room(Daemon *daemon)
 {
     uint64_t lag = journal_end(daemon->journal) - daemon->applied;
-    bool no_room =
-        journal_full(daemon->journal) || lag > daemon->options.journal_lag_max;
+    bool full = journal_full(daemon->journal) || daemon->store_full;
+    bool no_room = full || lag > daemon->options.journal_lag_max;
     if (no_room == daemon->no_room)
         return;
     daemon->no_room = no_room;

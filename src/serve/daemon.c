@@ -12,9 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ADOPT_WAIT_MS (20 * MS_PER_S) /* for the launcher to tell what it has */
-#define STOP_FLUSH_MS (5 * MS_PER_S)  /* for the last answers to be durable */
-#define KILL_AFTER_MS (2 * MS_PER_S)  /* beyond the grace, at the second signal */
+#define ADOPT_WAIT_MS (20 * MS_PER_S)   /* for the launcher to tell what it has */
+#define STOP_FLUSH_MS (5 * MS_PER_S)    /* for the last answers to be durable */
+#define LARGE_BYTES   ((size_t)4 << 20) /* a record for which room is made first */
+#define LARGE_ROOM_MS (2 * MS_PER_S)
+#define KILL_AFTER_MS (2 * MS_PER_S) /* beyond the grace, at the second signal */
 
 static void wake_loop(void *context)
 {
@@ -35,8 +37,31 @@ static void on_durable(void *context, uint64_t position, Err err)
     wake_loop(daemon);
 }
 
+static size_t event_bytes(const Event *event)
+{
+    size_t bytes = event->body.bytes;
+    for (size_t i = 0; event->kind == EVENT_ADD && i < event->count; i++)
+        bytes += event->jobs[i].payload.bytes;
+    return bytes;
+}
+
+/* A large record must not find the disk full when it is its turn: the ends of jobs
+ * behind it would have to wait. So its room is made before it enters the line. */
+static bool has_room(Daemon *daemon, const Call *call)
+{
+    size_t bytes = call->kind == CALL_EVENT ? event_bytes(&call->event) : 0;
+    return bytes < LARGE_BYTES ||
+           !journal_make_room(daemon->journal, bytes + LARGE_BYTES, LARGE_ROOM_MS);
+}
+
 void daemon_call(Daemon *daemon, Call *call)
 {
+    if (!has_room(daemon, call)) {
+        call->err = ERR_FULL;
+        call->problem = "journal_full";
+        call->done(call);
+        return;
+    }
     mailbox_put(&daemon->calls, &call->mail);
 }
 
@@ -441,6 +466,8 @@ static void open_loop(Daemon *daemon)
         uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file at its limit is an error of the write, told there */
 }
 
 static void open_boxes(Daemon *daemon)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_limits_test.c - large, slow, many and rude clients. */
 #include "serve/exchange.h"
+
+#include "serve/client_fake.h"
+#include "serve/door_fake.h"
 #include "serve/world_fake.h"
 
 #include <poll.h>

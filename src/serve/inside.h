@@ -109,6 +109,7 @@ struct Daemon {
     Map waiters;    /* job id -> list of Calls */
     size_t waiter_count;
     bool store_failing;
+    bool store_full; /* and why: the disk is full */
     bool no_room;
     StopStep stop;
     int64_t stop_boot;

@@ -5,7 +5,7 @@
 #include "base/text.h"
 
 #define TEXT     "\"type\":[\"string\",\"null\"]"
-#define NAME     "\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$\""
+#define NAME     "\"type\":\"string\",\"pattern\":\"^\\\\w[\\\\w.:-]{0,127}$\""
 #define TIME     "\"type\":[\"string\",\"null\"],\"format\":\"date-time\""
 #define DURATION "\"type\":[\"string\",\"number\",\"null\"]"
 #define INTEGER  "\"type\":[\"integer\",\"null\"]"

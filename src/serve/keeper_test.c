@@ -122,9 +122,10 @@ static void open_keeper(World *world)
     world->keeper = keeper_open(&options);
 }
 
-static Ask *ask_for(World *world, JobId id, uint64_t needs)
+static Ask *ask_as(World *world, AskPurpose purpose, JobId id, uint64_t needs)
 {
     Ask *ask = MEM_NEW(Ask);
+    ask->purpose = purpose;
     ask->load = (Load){ .kind = LOAD_JOB, .id = id };
     ask->needs = needs;
     keeper_ask(world->keeper, ask);
@@ -140,6 +141,11 @@ static Ask *ask_for(World *world, JobId id, uint64_t needs)
             mail = next;
         }
     }
+}
+
+static Ask *ask_for(World *world, JobId id, uint64_t needs)
+{
+    return ask_as(world, ASK_START, id, needs);
 }
 
 static void
@@ -179,6 +185,26 @@ static void a_failing_store_is_tried_again_until_it_works(void **state)
     ask_free(answer);
 }
 
+static void while_it_fails_the_node_is_told_and_nothing_is_passed_over(void **state)
+{
+    World *world = *state;
+    world->fault = (StoreFault){ .fail_at = 1, .times = 2, .err = ERR_FULL };
+    open_keeper(world);
+    uint64_t end = append_job(world, 1);
+    Ask *refused = ask_as(world, ASK_NODE, 1, end);
+    assert_int_equal(refused->err, ERR_FULL);
+    assert_true(refused->applied < end);
+    ask_free(refused);
+    uint64_t second = append_job(world, 2); /* durable while the first still waits */
+    for (JobId id = 1; id <= 2; id++) {
+        Ask *answer = ask_for(world, id, second);
+        assert_int_equal(answer->err, ERR_OK);
+        assert_int_equal(answer->loaded.count, 1);
+        assert_true(answer->applied >= second);
+        ask_free(answer);
+    }
+}
+
 static void catching_up_applies_each_record_once(void **state)
 {
     World *world = *state;
@@ -210,6 +236,7 @@ int main(void)
         WORLD_TEST(what_is_durable_reaches_the_store_before_a_question_that_needs_it),
         WORLD_TEST(a_question_about_nothing_is_answered_with_nothing),
         WORLD_TEST(a_failing_store_is_tried_again_until_it_works),
+        WORLD_TEST(while_it_fails_the_node_is_told_and_nothing_is_passed_over),
         WORLD_TEST(catching_up_applies_each_record_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

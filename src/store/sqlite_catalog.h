@@ -47,9 +47,11 @@ void catalog_slot(Catalog *catalog, Db *db, uint32_t node, uint32_t slot);
 /* 0 when there is no such lane. */
 uint32_t catalog_find_lane(const Catalog *catalog, Slice tenant, Slice queue, bool pull);
 
+/* "" for 0, and for a number that no name has: rows are not trusted. */
 static inline Slice catalog_text(const Catalog *catalog, uint32_t name)
 {
-    return name ? names_text(&catalog->names, name) : (Slice){ NULL, 0 };
+    bool known = name && name <= catalog->names.count;
+    return known ? names_text(&catalog->names, name) : (Slice){ NULL, 0 };
 }
 
 void catalog_count(Catalog *catalog, uint32_t lane, JobState state, int64_t change);

@@ -136,8 +136,8 @@ void db_bind_key(sqlite3_stmt *stmt, int place, Slice text)
 
 Slice db_column(sqlite3_stmt *stmt, int column)
 {
-    const void *data = sqlite3_column_blob(stmt, column);
-    return slice_of(data, (size_t)sqlite3_column_bytes(stmt, column));
+    int bytes = sqlite3_column_bytes(stmt, column); /* mostly 0: then that was all */
+    return slice_of(bytes ? sqlite3_column_blob(stmt, column) : NULL, (size_t)bytes);
 }
 
 /* --- Transactions ----------------------------------------------------------------- */

@@ -20,9 +20,14 @@ static Held *held_read(Sqlite *sqlite, JobId id)
         sqlite3_bind_int64(stmt, 1, (int64_t)id);
         if (!db_row(&sqlite->db, stmt))
             continue;
-        Held *held = hold(sqlite, id);
-        saved_read(&held->saved, stmt, &sqlite->catalog, &sqlite->held.arena);
+        SavedRow saved;
+        bool good =
+            saved_read(&saved, stmt, &sqlite->catalog, &sqlite->db, &sqlite->held.arena);
         sqlite3_reset(stmt);
+        if (!good)
+            return NULL;
+        Held *held = hold(sqlite, id);
+        held->saved = saved;
         held->was = (Place)place;
         held->was_lane = held->saved.lane;
         held->was_state = held->saved.row.job.state;

@@ -36,6 +36,11 @@ static void give(Loading *in, SavedRow *saved)
     MEM_PUSH(in->out->jobs, in->out->count, in->out->capacity) = job;
 }
 
+static bool read_row(Loading *in, sqlite3_stmt *stmt, SavedRow *out)
+{
+    return saved_read(out, stmt, &in->sqlite->catalog, &in->sqlite->db, &in->out->arena);
+}
+
 static bool has_room(const Loading *in)
 {
     return !in->load->limit || in->out->count < in->load->limit;
@@ -55,7 +60,8 @@ static void give_all(Loading *in, sqlite3_stmt *stmt)
             in->out->more = true;
             break;
         }
-        saved_read(&saved, stmt, &in->sqlite->catalog, &in->out->arena);
+        if (!read_row(in, stmt, &saved))
+            break;
         if (in->load->kind == LOAD_WINDOW && saved.apart)
             saved.row.job.flags |= JOB_PAYLOAD_APART;
         give(in, &saved);
@@ -73,12 +79,10 @@ static void load_lanes(Loading *in)
         sqlite3_bind_int64(head, 1, sqlite3_column_int64(lanes, 0));
         if (!db_row(db, head))
             continue;
-        if (has_room(in)) {
-            saved_read(&saved, head, &in->sqlite->catalog, &in->out->arena);
-            give(in, &saved);
-        } else {
+        if (!has_room(in))
             in->out->more = true;
-        }
+        else if (read_row(in, head, &saved))
+            give(in, &saved);
         sqlite3_reset(head);
     }
 }
@@ -145,7 +149,8 @@ static void load_due(Loading *in)
             in->out->next_due_ms = dt_ms;
             break;
         }
-        saved_read(&saved, lists[first], &in->sqlite->catalog, &in->out->arena);
+        if (!read_row(in, lists[first], &saved))
+            break;
         give(in, &saved);
         has_row[first] = db_row(db, lists[first]);
     }
@@ -207,11 +212,11 @@ bool sqlite_find(Sqlite *sqlite, JobId id, Arena *arena, SavedRow *out)
         sqlite3_bind_int64(stmt, 1, (int64_t)id);
         if (!db_row(&sqlite->db, stmt))
             continue;
-        saved_read(out, stmt, &sqlite->catalog, arena);
+        bool good = saved_read(out, stmt, &sqlite->catalog, &sqlite->db, arena);
         sqlite3_reset(stmt);
-        if (out->apart)
+        if (good && out->apart)
             out->row.job.payload = sqlite_payload(sqlite, id, arena);
-        return true;
+        return good;
     }
     return false;
 }

@@ -13,6 +13,7 @@
 #define STEP_GROWTH        4
 #define SOURCES_MAX        3
 #define IDLE_SORT_MAX      10000 /* jobs of rare states: found by index, then sorted */
+#define STATES_ALL         (STATE_BIT(JOB_STATES) - 1)
 #define LANE_PAGE          64
 
 static int64_t clock_ms(void)
@@ -127,6 +128,8 @@ static sqlite3_stmt *prepare(Search *search, Buf *sql)
 
 static void add_states(Buf *sql, JobStates states)
 {
+    if (states == STATES_ALL)
+        return;
     buf_add_text(sql, " AND state IN (-1");
     for (unsigned state = 0; state < JOB_STATES; state++)
         if (states & STATE_BIT(state))
@@ -207,7 +210,9 @@ static void look(Search *search, JobId low, JobId before, bool payload)
     while (!search->full && (source = newest(search))) {
         SavedRow saved;
         arena_reset(&search->arena);
-        saved_read(&saved, source->rows, &search->sqlite->catalog, &search->arena);
+        if (!saved_read(&saved, source->rows, &search->sqlite->catalog,
+                        &search->sqlite->db, &search->arena))
+            return;
         if (payload && saved.apart)
             saved.row.job.payload =
                 sqlite_payload(search->sqlite, saved.row.job.id, &search->arena);

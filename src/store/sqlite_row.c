@@ -51,8 +51,25 @@ static void read_run(Row *row, sqlite3_stmt *stmt, const Catalog *catalog)
     row->slot = (uint32_t)number(stmt, COL_SLOT);
 }
 
-void saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Arena *arena)
+/* What the program would stumble over if the file were damaged. */
+static bool makes_sense(sqlite3_stmt *stmt, const Catalog *catalog)
 {
+    int64_t lane = number(stmt, COL_LANE);
+    int64_t state = number(stmt, COL_STATE);
+    int64_t code = number(stmt, COL_CODE);
+    int64_t run_state = small(stmt, COL_RUN_STATE, RUN_NONE);
+    return lane >= 1 && lane <= (int64_t)catalog->lane_count && state >= 0 &&
+           state < JOB_STATES && code >= 0 && code <= CODE_ERROR &&
+           run_state >= RUN_NONE && run_state < JOB_STATES;
+}
+
+bool saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Db *db,
+                Arena *arena)
+{
+    if (!makes_sense(stmt, catalog)) {
+        db_fail(db, SQLITE_CORRUPT, "a job's row is damaged");
+        return false;
+    }
     *out = (SavedRow){ .row.job = job_default() };
     Job *job = &out->row.job;
     job->id = (JobId)number(stmt, COL_ID);
@@ -81,6 +98,7 @@ void saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Arena
     out->spec = text(stmt, COL_SPEC, arena);
     if (sqlite3_column_count(stmt) > COL_PAYLOAD)
         job->payload = text(stmt, COL_PAYLOAD, arena);
+    return true;
 }
 
 /* Everything that has a column of its own: taken from `from`, whatever `to` has. */

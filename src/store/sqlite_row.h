@@ -22,8 +22,10 @@ typedef struct SavedRow {
 } SavedRow;
 
 /* The row under stmt (a SELECT of the columns of JobColumn), its bytes copied into the
- * arena. Without COL_PAYLOAD in the statement there is no payload. */
-void saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Arena *arena);
+ * arena. Without COL_PAYLOAD in the statement there is no payload. False for a row that
+ * makes no sense, which is a failure of db. */
+MUST_CHECK bool saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog,
+                           Db *db, Arena *arena);
 
 /* Unpacks the cold fields; the spec must live as long as the row. A damaged spec is a
  * failure of db. */

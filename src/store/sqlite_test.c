@@ -62,6 +62,12 @@ static int64_t ask_number(const TestDir *dir, const char *sql)
     return number;
 }
 
+static void count_job(void *context, const Job *job)
+{
+    (void)job;
+    ++*(unsigned *)context;
+}
+
 /* --- Owner and file ------------------------------------------------------------------
  */
 
@@ -197,6 +203,41 @@ static void the_log_does_not_grow_without_end(void **state)
     testdir_remove(&dir);
 }
 
+/* reliability 23: damaged rows are refused with a clear word, never acted upon. */
+static void damaged_rows_are_refused(void **state)
+{
+    (void)state;
+    static const char *const damages[] = {
+        "UPDATE job_live SET lane = 77",
+        "UPDATE job_live SET state = 200",
+        "UPDATE job_live SET spec = x'ffffffff'",
+        "UPDATE job_live SET lane = NULL",
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        TestDir dir;
+        testdir_make(&dir);
+        Scene scene = { .store = testdir_store(&dir, &plain), .ids.node = SCENE_NODE };
+        JobId id = scene_add_ready(&scene, "q");
+        sqlite3 *handle = sqlite_of(scene.store)->db.handle;
+        assert_int_equal(sqlite3_exec(handle, damages[i], NULL, NULL, NULL), SQLITE_OK);
+        Loaded loaded = { 0 };
+        Error why = { 0 };
+        Load load = { .kind = LOAD_JOB, .id = id };
+        assert_int_equal(scene.store->kind->load(scene.store, &load, &loaded, &why),
+                         ERR_CORRUPT);
+        assert_non_null(strstr(why.text, "damaged"));
+        JobQuery query = { 0 };
+        unsigned found = 0;
+        JobSink sink = { count_job, &found };
+        QueryEnd end;
+        assert_int_equal(scene.store->kind->query(scene.store, &query, &sink, &end, &why),
+                         ERR_CORRUPT);
+        store_close(scene.store);
+        scene_done(&scene);
+        testdir_remove(&dir);
+    }
+}
+
 /* --- Readers ---------------------------------------------------------------------------
  */
 
@@ -236,12 +277,6 @@ static void a_reader_on_another_thread_sees_commits(void **state)
     store_close(scene.store);
     scene_done(&scene);
     testdir_remove(&dir);
-}
-
-static void count_job(void *context, const Job *job)
-{
-    (void)job;
-    ++*(unsigned *)context;
 }
 
 /* Terms without an index look for a bounded time; the cursor goes on from there. */
@@ -533,6 +568,7 @@ int main(void)
         cmocka_unit_test(everything_is_there_after_reopening),
         cmocka_unit_test(every_statement_can_be_prepared),
         cmocka_unit_test(the_log_does_not_grow_without_end),
+        cmocka_unit_test(damaged_rows_are_refused),
         cmocka_unit_test(a_reader_on_another_thread_sees_commits),
         cmocka_unit_test(a_search_cut_by_time_goes_on),
         cmocka_unit_test(people_read_the_tables_of_001),

@@ -363,8 +363,58 @@ static void commit_both(Store *const *stores, const Batch *batch, uint64_t step)
                      op_result_name(results[0][i]), op_result_name(results[1][i]));
 }
 
+/* Every kind of term, in both directions, in pages. */
+static void expect_same_answers(Store *const *stores, uint64_t step)
+{
+    static const char *const texts[] = {
+        "state:ready",
+        "state:running,paused",
+        "state:done",
+        "-state:done,ready",
+        "state:retrying",
+        "type:a,b*",
+        "-type:a",
+        "queue:p",
+        "tag:t1",
+        "-tag:t2",
+        "tag:t*",
+        "name:a*",
+        "-name:a*",
+        "node:node-a",
+        "-node:node-b",
+        "priority:>0",
+        "-priority:0",
+        "priority:0,1",
+        "run:>10ms",
+        "-run:<20ms",
+        "error:a",
+        "-error:a",
+        "payload:xa",
+        "-payload:e",
+        "created:>-1h",
+        "state:ready tag:t1 -payload:e",
+        "!",
+        "!queue:p,q",
+        "!-type:a",
+        "id:0",
+        "parent:<7",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Scene scenes[2] = { { .store = stores[0] }, { .store = stores[1] } };
+        const char *found[2];
+        for (size_t k = 0; k < 2; k++)
+            found[k] = scene_query(&scenes[k], texts[i], k ? 37 : 0);
+        if (strcmp(found[0], found[1]) != 0)
+            fail_msg("step %llu: '%s' finds %s in one, %s in the other",
+                     (unsigned long long)step, texts[i], found[0], found[1]);
+        scene_done(&scenes[0]);
+        scene_done(&scenes[1]);
+    }
+}
+
 static void expect_same(Store *const *stores, uint64_t step)
 {
+    expect_same_answers(stores, step);
     Buf dumps[2] = { { 0 }, { 0 } };
     for (size_t i = 0; i < 2; i++)
         store_dump(stores[i], &dumps[i]);

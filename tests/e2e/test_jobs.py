@@ -306,9 +306,13 @@ def test_filters(api, ten, queue):
     assert listed(api, queue=queue, priority=3) == [ten[3]]
     assert listed(api, queue=queue, state="ready") == []
     assert listed(api, queue=queue, state="ready,held") == list(reversed(ten))
-    middle = api.job(ten[4])["created_at"]
-    assert set(listed(api, queue=queue, created_after=middle)) <= set(ten[4:])
-    assert set(listed(api, queue=queue, created_before=middle)) <= set(ten[:5])
+    created = {id: api.job(id)["created_at"] for id in ten}
+    middle = created[ten[4]]
+    later = {id for id in ten if created[id] > middle}
+    at_or_later = {id for id in ten if created[id] >= middle}
+    assert later <= set(listed(api, queue=queue, created_after=middle)) <= at_or_later
+    assert set(ten) - at_or_later <= set(listed(api, queue=queue, created_before=middle)) \
+        <= set(ten) - later
 
 
 def test_query_text(api, ten, queue):

@@ -24,6 +24,13 @@ def attempts_of(data):
     return found
 
 
+def damage_of(data):
+    """What SQLite itself thinks of the database."""
+    path = f"file:{data}/pawl.db?mode=ro"
+    with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
+        return "; ".join(row[0] for row in db.execute("PRAGMA integrity_check(5)"))
+
+
 def verdict(node, load, history, witness, luck):
     """Brings all jobs to their end and judges. The daemon must be up."""
     jobs = load.settle()
@@ -32,7 +39,10 @@ def verdict(node, load, history, witness, luck):
     for job in luck.sample(done, min(len(done), RESULTS)):
         job["result"] = api.request("GET", f"/jobs/{job['id']}/result").body.decode()
     api.close()
-    return judge(history.records, witness.lines(), jobs, attempts_of(node.data))
+    judged = judge(history.records, witness.lines(), jobs, attempts_of(node.data))
+    if (damage := damage_of(node.data)) != "ok":
+        judged.fault("damaged", f"the database: {damage}")
+    return judged
 
 
 class Crashes:
@@ -50,8 +60,19 @@ class Crashes:
         self.node.start()
         self.load.start()
 
+    def crash(self, kind):
+        """To be said before it happens."""
+        if self.load.error:
+            self.load.stop()
+        self.load.crashes |= 1
+        self.history.crash(kind)
+
+    def up(self):
+        self.node.start()
+        self.load.crashes += 1
+
     def kill(self):
-        self.history.crash("daemon")
+        self.crash("daemon")
         self.node.kill()
 
     def cycle(self):
@@ -62,7 +83,7 @@ class Crashes:
             self.node.spawn()
             time.sleep(self.luck.uniform(0, 0.25))
             self.kill()
-        self.node.start()
+        self.up()
 
     def verdict(self):
         self.load.stop()

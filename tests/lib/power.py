@@ -19,11 +19,11 @@ class PowerCuts(Crashes):
         time.sleep(self.luck.uniform(0.02, 0.5))
         self.cut()
         self.disk.mount()
-        self.node.start()
+        self.up()
 
     def cut(self):
         """Power is gone for the disk first and then for every process."""
-        self.history.crash("power")
+        self.crash("power")
         self.disk.cut()
         self.node.kill()
         self.node.kill_launcher()

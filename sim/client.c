@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.c - people and programs: they add, act, ask again when no answer came, and in
+ * the end let go of everything that is kept waiting. */
+#include "sim/machine.h"
+
+#include <stdio.h>
+
+#define TRIES_MAX 60 /* of a request with a key */
+
+static const Slice tenants[] = { { "acme", 4 }, { "beta", 4 } };
+static const Slice queues[] = {
+    { "fast", 4 }, { "slow", 4 }, { "mail", 4 }, { "etl", 3 }
+};
+
+static Machine *any_machine(World *world)
+{
+    Machine *machine = world->machines[below(world, world->profile.machines)];
+    return machine->node ? machine : NULL; /* else: connection refused */
+}
+
+/* --- Adding
+ * ------------------------------------------------------------------------------ */
+
+static Job any_job(World *world, const Machine *machine)
+{
+    Job job = job_default();
+    job.type = SLICE_LITERAL("run");
+    job.queue = queues[below(world, world->profile.queues)];
+    job.command = SLICE_LITERAL("work\0");
+    job.priority = (int64_t)below(world, 5) - 2;
+    if (chance(world, 15))
+        job.run_at_ms = machine_now(machine).wall_ms + (int64_t)below(world, 20000);
+    if (chance(world, 5))
+        job.state = JOB_HELD;
+    if (chance(world, 5))
+        job.command = (Slice){ NULL, 0 };
+    if (chance(world, 60))
+        job.max_retries = (int32_t)below(world, 4);
+    if (chance(world, 20))
+        job.retry_delay_ms = (int64_t)below(world, 3000);
+    if (chance(world, 10))
+        job.retry_window_ms = chance(world, 30) ? -1 : (int64_t)below(world, 30000);
+    if (chance(world, 15))
+        job.max_run_ms = 200 + (int64_t)below(world, 5000);
+    return job;
+}
+
+static void send_add(World *world, Submission *submission)
+{
+    Machine *machine = world->machines[submission->machine];
+    submission->again_ms = TIME_NEVER;
+    SimRequest request = { .kind = REQUEST_ADD,
+                           .machine = submission->machine,
+                           .submission = submission };
+    Event event = { .kind = submission->lines ? EVENT_ADD_LINES : EVENT_ADD,
+                    .request = truth_request(world, &request),
+                    .tenant = submission->jobs[0].tenant,
+                    .jobs = submission->jobs,
+                    .count = submission->count,
+                    .body = buf_slice(&submission->body) };
+    if (submission->keyed) {
+        event.key = slice_text(submission->key);
+        event.key_hash = slice_text(submission->key);
+    }
+    trace(world, "client adds s%llu to m%u: %u %s%s, request %llu",
+          (unsigned long long)submission->serial, submission->machine, submission->count,
+          submission->lines ? "lines" : "jobs", submission->keyed ? " with a key" : "",
+          (unsigned long long)event.request);
+    machine_call(machine, &event);
+}
+
+static void fill_jobs(World *world, Submission *submission, Slice tenant)
+{
+    const Machine *machine = world->machines[submission->machine];
+    submission->jobs = arena_take(&submission->arena, submission->count * sizeof(Job));
+    for (uint32_t k = 0; k < submission->count; k++) {
+        char payload[48];
+        snprintf(payload, sizeof payload, "s%llu.%u",
+                 (unsigned long long)submission->serial, k);
+        submission->jobs[k] = any_job(world, machine);
+        submission->jobs[k].tenant = tenant;
+        submission->jobs[k].payload = slice_copy(&submission->arena, slice_text(payload));
+    }
+}
+
+static void fill_lines(World *world, Submission *submission, Slice tenant)
+{
+    submission->jobs = arena_take(&submission->arena, sizeof(Job));
+    submission->jobs[0] = any_job(world, world->machines[submission->machine]);
+    submission->jobs[0].tenant = tenant;
+    for (uint32_t k = 0; k < submission->count; k++)
+        buf_printf(&submission->body, "%ss%llu.%u\n", chance(world, 10) ? "\n" : "",
+                   (unsigned long long)submission->serial, k);
+}
+
+static void add(World *world, const Machine *machine)
+{
+    Submission *submission = truth_submission(world, machine->index);
+    Slice tenant = tenants[below(world, 2)];
+    submission->lines = chance(world, 25);
+    submission->count = 1;
+    if (submission->lines)
+        submission->count = 1 + (uint32_t)below(world, 12);
+    else if (chance(world, 25))
+        submission->count = 1 + (uint32_t)below(world, 5);
+    submission->keyed = !submission->lines && chance(world, world->profile.key_percent);
+    snprintf(submission->key, sizeof submission->key, "key-%llu",
+             (unsigned long long)submission->serial);
+    if (submission->lines)
+        fill_lines(world, submission, tenant);
+    else
+        fill_jobs(world, submission, tenant);
+    send_add(world, submission);
+}
+
+void client_retries(World *world, bool all)
+{
+    for (size_t i = 0; i < world->truth.submission_count; i++) {
+        Submission *submission = world->truth.submissions[i];
+        if (submission->again_ms == TIME_NEVER || submission->open)
+            continue;
+        if (!all && submission->again_ms > world->time_ms)
+            continue;
+        if (!world->machines[submission->machine]->node)
+            continue;
+        if (submission->tries < TRIES_MAX)
+            send_add(world, submission);
+    }
+}
+
+/* --- Acting
+ * ------------------------------------------------------------------------------ */
+
+static void act(World *world, JobTruth *job, Action action, const Patch *patch)
+{
+    Machine *machine = world->machines[job->machine];
+    char id[ID_TEXT_BYTES];
+    if (!machine->node)
+        return;
+    SimRequest request = {
+        .kind = REQUEST_ACT, .machine = job->machine, .id = job->id, .action = action
+    };
+    Event event = { .kind = EVENT_ACT,
+                    .request = truth_request(world, &request),
+                    .id = job->id,
+                    .action = action,
+                    .reason = chance(world, 50) ? SLICE_LITERAL("because")
+                                                : (Slice){ NULL, 0 } };
+    if (patch)
+        event.patch = *patch;
+    trace(world, "client asks m%u to %s %s, request %llu", job->machine,
+          action_name(action), id_text(job->id, id), (unsigned long long)event.request);
+    machine_call(machine, &event);
+}
+
+static void patch_job(World *world, JobTruth *job)
+{
+    Patch patch = { 0 };
+    char payload[80];
+    const Machine *machine = world->machines[job->machine];
+    if (chance(world, 40)) {
+        patch.fields |= FIELD_PRIORITY;
+        patch.priority = (int64_t)below(world, 5) - 2;
+    }
+    if (chance(world, 30)) {
+        patch.fields |= FIELD_QUEUE;
+        patch.queue = queues[below(world, world->profile.queues)];
+    }
+    if (chance(world, 30)) {
+        patch.fields |= FIELD_RUN_AT;
+        patch.run_at_ms = machine_now(machine).wall_ms + (int64_t)below(world, 15000);
+    }
+    const Submission *submission = job->submission;
+    if (submission && !submission->lines && chance(world, 40)) {
+        uint64_t item = id_count(job->id) - submission->first;
+        snprintf(payload, sizeof payload, "s%llu.%llu/%llu",
+                 (unsigned long long)submission->serial, (unsigned long long)item,
+                 (unsigned long long)++job->patches);
+        patch.fields |= FIELD_PAYLOAD;
+        patch.payload = slice_text(payload);
+    }
+    if (!patch.fields)
+        patch.fields = FIELD_MAX_RUN;
+    act(world, job, ACT_PATCH, &patch);
+}
+
+static void act_on_any(World *world)
+{
+    Truth *truth = &world->truth;
+    if (!truth->job_count)
+        return;
+    /* Mostly on jobs of the last minutes: older ones are done. */
+    size_t recent = truth->job_count < 12 ? truth->job_count : 12;
+    size_t back = chance(world, 70) ? recent : truth->job_count;
+    JobTruth *job = truth->jobs[truth->job_count - 1 - below(world, back)];
+    if (!job->acked)
+        return; /* no one knows its id yet */
+    Action action = (Action)below(world, ACTIONS);
+    if (action == ACT_REMOVE && chance(world, 60))
+        action = ACT_HOLD;
+    if (action == ACT_PATCH)
+        patch_job(world, job);
+    else
+        act(world, job, action, NULL);
+}
+
+static void define(World *world, Machine *machine)
+{
+    SimRequest request = { .kind = REQUEST_DEFINE, .machine = machine->index };
+    Event event = { .kind = EVENT_DEFINE,
+                    .request = truth_request(world, &request),
+                    .table = SLICE_LITERAL("queue"),
+                    .key = queues[below(world, 4)],
+                    .value = SLICE_LITERAL("{}") };
+    machine_call(machine, &event);
+}
+
+void client_step(World *world)
+{
+    client_retries(world, false);
+    Machine *machine = any_machine(world);
+    if (!machine)
+        return;
+    if (chance(world, 2))
+        define(world, machine);
+    else if (chance(world, world->profile.act_percent))
+        act_on_any(world);
+    else
+        add(world, machine);
+}
+
+/* --- The calm
+ * ---------------------------------------------------------------------------- */
+
+typedef struct Calm {
+    World *world;
+    Machine *machine;
+} Calm;
+
+static void let_go(void *context, const Job *job)
+{
+    const Calm *calm = context;
+    JobTruth *truth = truth_job(calm->world, job->id);
+    if (!truth)
+        return;
+    for (size_t i = 0; i < ACTIONS; i++)
+        if (truth->waiting[i])
+            return; /* something is under way already */
+    if (job->state == JOB_HELD)
+        act(calm->world, truth, ACT_RELEASE, NULL);
+    if (job->state == JOB_HALTED || job->state == JOB_PAUSED)
+        act(calm->world, truth, ACT_RESUME, NULL);
+    if (job->state == JOB_BLOCKED)
+        act(calm->world, truth, ACT_CANCEL, NULL);
+}
+
+void client_calm(World *world)
+{
+    client_retries(world, true);
+    for (unsigned i = 0; i < world->profile.machines; i++) {
+        Machine *machine = world->machines[i];
+        if (!machine->node)
+            continue;
+        Calm calm = { world, machine };
+        JobQuery all = { .limit = 1000000 };
+        QueryEnd end;
+        JobSink sink = { let_go, &calm };
+        (void)!machine->store->kind->query(machine->store, &all, &sink, &end, NULL);
+    }
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launcher.c - see launcher.h. */
+#include "sim/launcher.h"
+
+#include "sim/machine.h"
+
+#include <stdio.h>
+
+#define TERM 15
+#define KILL 9
+#define STOP 19
+#define CONT 18
+
+void news_free(News *news)
+{
+    arena_done(&news->arena);
+    mem_free(news);
+}
+
+static void clear_news(Launcher *launcher)
+{
+    for (size_t i = 0; i < launcher->news_count; i++)
+        news_free(launcher->news[i]);
+    launcher->news_count = 0;
+}
+
+void launcher_done(Launcher *launcher)
+{
+    clear_news(launcher);
+    mem_free(launcher->news);
+    mem_free(launcher->processes);
+    *launcher = (Launcher){ 0 };
+}
+
+static News *tell(Machine *machine, EventKind kind, JobId id, uint32_t attempt)
+{
+    News *news = MEM_NEW(News);
+    news->kind = kind;
+    news->id = id;
+    news->attempt = attempt;
+    news->at_ms = machine->world->time_ms + (int64_t)below(machine->world, 50);
+    news->ending.progress = -1;
+    Launcher *launcher = &machine->launcher;
+    MEM_PUSH(launcher->news, launcher->news_count, launcher->news_capacity) = news;
+    return news;
+}
+
+static Process *find(Launcher *launcher, JobId id, uint32_t attempt)
+{
+    for (size_t i = 0; i < launcher->count; i++)
+        if (launcher->processes[i].id == id && launcher->processes[i].attempt == attempt)
+            return &launcher->processes[i];
+    return NULL;
+}
+
+static void drop(Launcher *launcher, Process *process)
+{
+    size_t at = (size_t)(process - launcher->processes);
+    memmove(process, process + 1, (--launcher->count - at) * sizeof *process);
+}
+
+/* --- Starting ------------------------------------------------------------------------
+ */
+
+static int64_t run_time_ms(World *world)
+{
+    switch (below(world, 10)) {
+    case 0:
+        return 0;
+    case 1:
+        return (int64_t)below(world, 30000);
+    default:
+        return (int64_t)below(world, 3000);
+    }
+}
+
+static void make_plan(World *world, Process *process)
+{
+    static const int32_t exits[] = { 1, 1, 2, 75, 75, 64, 78, 255 };
+    static const int32_t said[] = { 200, 204, 404, 500, 103, 301 };
+    process->end_ms = world->time_ms + run_time_ms(world);
+    process->ignores_term = chance(world, world->profile.ignores_term_percent);
+    if (!chance(world, world->profile.bad_end_percent)) {
+        process->children = chance(world, 10) ? 1 + (uint32_t)below(world, 2) : 0;
+        return;
+    }
+    if (chance(world, 20))
+        process->plan_signal = 11;
+    else if (chance(world, 20))
+        process->plan_said = said[below(world, 6)];
+    else
+        process->plan_exit = exits[below(world, 8)];
+}
+
+static bool start_fails(Machine *machine, JobId id, uint32_t attempt)
+{
+    World *world = machine->world;
+    if (!fault_percent(world, world->profile.start_fails_percent))
+        return false;
+    News *news = tell(machine, EVENT_ENDED, id, attempt);
+    news->ending.kind = END_NOT_STARTED;
+    news->ending.node_fault = chance(world, 50);
+    news->ending.error = SLICE_LITERAL("cannot start");
+    return true;
+}
+
+void launcher_start(Machine *machine, const Job *job, uint32_t attempt)
+{
+    World *world = machine->world;
+    Launcher *launcher = &machine->launcher;
+    char text[ID_TEXT_BYTES];
+    for (size_t i = 0; i < launcher->count; i++)
+        if (launcher->processes[i].id == job->id && launcher->processes[i].alive)
+            violate(world, "I13", "%s #%u starts while #%u still runs",
+                    id_text(job->id, text), attempt, launcher->processes[i].attempt);
+    Job running = *job;
+    running.attempt = attempt;
+    if (start_fails(machine, job->id, attempt))
+        return;
+    truth_started(world, machine, &running);
+    Process process = { .id = job->id, .attempt = attempt, .alive = true };
+    make_plan(world, &process);
+    snprintf(process.result, sizeof process.result, "r%s.%u", id_text(job->id, text),
+             attempt);
+    trace(world, "m%u starts %s #%u for %lld ms", machine->index, text, attempt,
+          (long long)(process.end_ms - world->time_ms));
+    MEM_PUSH(launcher->processes, launcher->count, launcher->capacity) = process;
+    tell(machine, EVENT_STARTED, job->id, attempt);
+    if (!chance(world, 20))
+        return;
+    News *progress = tell(machine, EVENT_PROGRESS, job->id, attempt);
+    progress->ending.progress = (int32_t)below(world, 101);
+    snprintf(progress->text, sizeof progress->text, "half way");
+}
+
+/* --- Ending --------------------------------------------------------------------------
+ */
+
+static void end_process(World *world, Process *process, int32_t signal)
+{
+    process->alive = false;
+    process->ending = (Ending){ .kind = signal ? END_SIGNALLED : END_EXITED,
+                                .signal = signal,
+                                .progress = -1 };
+    if (!signal) {
+        process->ending.exit_status = process->plan_exit;
+        process->ending.said_code = process->plan_said;
+    }
+    Witness *witness = truth_witness(world, process->id, process->attempt);
+    witness->alive = false;
+    witness->signal = signal;
+    witness->exit_status = signal ? -1 : process->plan_exit;
+    witness->said_code = process->ending.said_code;
+    memcpy(witness->result, process->result, sizeof witness->result);
+}
+
+static void add_children(News *news, const Process *process)
+{
+    news->children = arena_take(&news->arena, process->children * sizeof(Job));
+    for (uint32_t k = 0; k < process->children; k++) {
+        char text[64];
+        char id[ID_TEXT_BYTES];
+        snprintf(text, sizeof text, "c%s.%u.%u", id_text(process->id, id),
+                 process->attempt, k);
+        news->children[k].type = SLICE_LITERAL("child");
+        news->children[k].payload = slice_copy(&news->arena, slice_text(text));
+    }
+    news->ending.children = news->children;
+    news->ending.child_count = process->children;
+}
+
+static void report_once(Machine *machine, const Process *process)
+{
+    News *news = tell(machine, EVENT_ENDED, process->id, process->attempt);
+    news->ending = process->ending;
+    memcpy(news->text, process->result, sizeof news->text);
+    if (process->ending.kind != END_EXITED)
+        return;
+    news->ending.result = slice_text(news->text);
+    if (process->children)
+        add_children(news, process);
+}
+
+static void report(Machine *machine, Process *process)
+{
+    World *world = machine->world;
+    process->again_ms = TIME_NEVER;
+    if (fault_percent(world, world->profile.report_lost_percent)) {
+        process->again_ms = world->time_ms + 1000 + (int64_t)below(world, 20000);
+        return;
+    }
+    process->reported = true;
+    report_once(machine, process);
+    if (fault_percent(world, world->profile.report_twice_percent))
+        report_once(machine, process);
+    if (world->options.bug == BUG_ENDS_FORGOTTEN)
+        drop(&machine->launcher, process);
+}
+
+void launcher_step(Machine *machine)
+{
+    World *world = machine->world;
+    for (size_t i = 0; i < machine->launcher.count; i++) {
+        Process *process = &machine->launcher.processes[i];
+        if (process->alive && !process->stopped && process->end_ms <= world->time_ms)
+            end_process(world, process, process->plan_signal);
+        /* Without a daemon there is no one to tell; the next one will ask. */
+        if (!process->alive && !process->reported && machine->node &&
+            (!process->again_ms || process->again_ms <= world->time_ms))
+            report(machine, process);
+    }
+}
+
+static void receive(World *world, Process *process, int32_t signal)
+{
+    switch (signal) {
+    case STOP:
+        process->stopped = true;
+        return;
+    case CONT:
+        process->stopped = false;
+        if (process->term_waits)
+            end_process(world, process, TERM);
+        return;
+    case KILL:
+        end_process(world, process, KILL);
+        return;
+    default:
+        if (process->ignores_term)
+            return;
+        if (process->stopped)
+            process->term_waits = true;
+        else if (chance(world, 30))
+            process->end_ms = world->time_ms; /* it ends by itself after all */
+        else
+            end_process(world, process, TERM);
+    }
+}
+
+void launcher_signal(Machine *machine, const Effect *effect)
+{
+    World *world = machine->world;
+    char id[ID_TEXT_BYTES];
+    Process *process = find(&machine->launcher, effect->id, effect->attempt);
+    trace(world, "m%u signal %d to %s #%u%s", machine->index, effect->signal,
+          id_text(effect->id, id), effect->attempt,
+          process && process->alive ? "" : ", which is not there");
+    if (!process || !process->alive)
+        return;
+    if (effect->signal == KILL &&
+        fault_percent(world, world->profile.signal_lost_percent))
+        return;
+    receive(world, process, effect->signal);
+}
+
+void launcher_forget(Machine *machine, JobId id, uint32_t attempt)
+{
+    char text[ID_TEXT_BYTES];
+    Process *process = find(&machine->launcher, id, attempt);
+    if (!process)
+        return;
+    if (process->alive)
+        violate(machine->world, "I13", "%s #%u is forgotten while it runs",
+                id_text(id, text), attempt);
+    drop(&machine->launcher, process);
+}
+
+/* --- Death ---------------------------------------------------------------------------
+ */
+
+static void kill_all(Machine *machine)
+{
+    for (size_t i = 0; i < machine->launcher.count; i++)
+        if (machine->launcher.processes[i].alive)
+            end_process(machine->world, &machine->launcher.processes[i], KILL);
+}
+
+void launcher_dies(Machine *machine)
+{
+    World *world = machine->world;
+    Launcher *launcher = &machine->launcher;
+    trace(world, "m%u loses its launcher with %zu processes", machine->index,
+          launcher->count);
+    world->counts.launcher_deaths++;
+    kill_all(machine);
+    if (!machine->node) {
+        launcher->count = 0;
+        return;
+    }
+    if (world->profile.lost_at_once) {
+        tell(machine, EVENT_LAUNCHER_LOST, 0, 0);
+        machine->starts_from = UINT64_MAX; /* until the node knows */
+    }
+    for (size_t i = 0; i < launcher->count && !world->profile.lost_at_once; i++) {
+        const Process *process = &launcher->processes[i];
+        News *news = tell(machine, EVENT_ENDED, process->id, process->attempt);
+        news->ending.kind = END_LOST;
+    }
+    launcher->count = 0;
+}
+
+void launcher_power_cut(Machine *machine)
+{
+    kill_all(machine);
+    machine->launcher.count = 0;
+    clear_news(&machine->launcher);
+}
+
+void launcher_listed(Machine *machine)
+{
+    World *world = machine->world;
+    Launcher *launcher = &machine->launcher;
+    clear_news(launcher); /* the old connection is gone */
+    for (size_t i = 0; i < launcher->count;) {
+        Process *process = &launcher->processes[i];
+        bool known = world->options.bug != BUG_NOTHING_ADOPTED &&
+                     node_adopt(machine->node, process->id, process->attempt,
+                                machine_now(machine));
+        process->reported = false;
+        process->again_ms = 0;
+        i++;
+        if (known || world->options.bug == BUG_NOTHING_ADOPTED)
+            continue;
+        if (process->alive)
+            end_process(world, process, KILL); /* no one knows it: it must not go on */
+        drop(launcher, process);
+        i--;
+    }
+}
+
+int64_t launcher_wake_ms(const Machine *machine)
+{
+    const Launcher *launcher = &machine->launcher;
+    int64_t wake_ms = TIME_NEVER;
+    for (size_t i = 0; i < launcher->count; i++) {
+        const Process *process = &launcher->processes[i];
+        int64_t at_ms = TIME_NEVER;
+        if (process->alive && !process->stopped)
+            at_ms = process->end_ms;
+        if (!process->alive && !process->reported)
+            at_ms = process->again_ms;
+        wake_ms = at_ms < wake_ms ? at_ms : wake_ms;
+    }
+    for (size_t i = 0; i < launcher->news_count; i++)
+        if (launcher->news[i]->at_ms < wake_ms)
+            wake_ms = launcher->news[i]->at_ms;
+    return wake_ms;
+}

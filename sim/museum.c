@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* museum.c - see museum.h. */
+#include "sim/museum.h"
+
+const char *bug_name(Bug bug)
+{
+    switch (bug) {
+    case BUG_NONE:
+        return "none";
+    case BUG_EFFECTS_BEFORE_SYNC:
+        return "effects-before-sync";
+    case BUG_REPLIES_BEFORE_SYNC:
+        return "replies-before-sync";
+    case BUG_READ_POINT_APART:
+        return "read-point-apart";
+    case BUG_READ_POINT_FORGOTTEN:
+        return "read-point-forgotten";
+    case BUG_UNDURABLE_INGESTED:
+        return "undurable-ingested";
+    case BUG_TRIM_BEFORE_SYNC:
+        return "trim-before-sync";
+    case BUG_LOADS_DO_NOT_WAIT:
+        return "loads-do-not-wait";
+    case BUG_TOUCHED_SKIPPED:
+        return "touched-skipped";
+    case BUG_LATE_ACCEPTED:
+        return "late-accepted";
+    case BUG_NOTHING_ADOPTED:
+        return "nothing-adopted";
+    case BUG_ENDS_FORGOTTEN:
+        return "ends-forgotten";
+    case BUG_KEYS_IN_MEMORY:
+        return "keys-in-memory";
+    case BUG_IDS_FROM_CLOCK:
+        return "ids-from-clock";
+    case BUG_STALE_STARTS:
+        return "stale-starts";
+    case BUG_APPLIED_TOO_EARLY:
+        return "applied-too-early";
+    case BUGS:
+        break;
+    }
+    return "?";
+}
+
+Err bug_parse(Slice name, Bug *out_bug)
+{
+    for (int bug = BUG_NONE; bug < BUGS; bug++) {
+        if (!slice_is(name, bug_name((Bug)bug)))
+            continue;
+        *out_bug = (Bug)bug;
+        return ERR_OK;
+    }
+    return ERR_INVALID;
+}
