@@ -128,7 +128,12 @@ static void obey_start(Launcher *launcher, Attempt *known, const LaunchMessage *
     LaunchMessage refusal = *request;
     refusal.kind = LAUNCH_FAILED;
     refusal.step = LAUNCH_STEP_REQUEST;
-    refusal.number = attempt_start(launcher, request, fds);
+    refusal.number = 0;
+    for (int i = 0; i < LAUNCH_FD_START; i++)
+        if (fds[i] < 0)
+            refusal.number = EMFILE; /* there was no room to receive it */
+    if (!refusal.number)
+        refusal.number = attempt_start(launcher, request, fds);
     /* The daemon reads all the time and has but a few starts under way. */
     if (refusal.number)
         tell(launcher, &refusal, NULL, 0);

@@ -96,7 +96,7 @@ static int spec_open(int fd, char **out_spec, size_t *out_bytes)
     static _Alignas(LaunchSpec) char small[SPEC_SMALL_BYTES];
     struct stat file;
     if (fstat(fd, &file))
-        return errno == EBADF ? EMFILE : errno; /* there was no room to receive it */
+        return errno;
     *out_bytes = (size_t)file.st_size;
     *out_spec = small;
     if (*out_bytes <= sizeof small)

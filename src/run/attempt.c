@@ -50,8 +50,8 @@ static void streams_open(Runner *runner, RunAttempt *attempt, const int fds[2],
         stream->attempt = attempt;
         stream->fd = fds[i];
         spool_init(&stream->spool, &name, runner->output_bytes_max, fresh);
-        stream_watch(runner, stream);
     }
+    streams_tick_soon(runner);
 }
 
 void attempt_free(RunAttempt *attempt)

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 64
-#define TICK_MS    20
 #define RETRY_MS   1000 /* between two tries to start a launcher */
 
 typedef enum OrderKind {
@@ -205,7 +204,10 @@ static int next_wait(const Runner *runner)
         int64_t left_ms = runner->retry_ms - clock_now().boot_ms;
         return left_ms > 0 ? (int)left_ms : 0;
     }
-    return runner->ticking ? TICK_MS : -1;
+    if (!runner->tick_ms)
+        return -1;
+    int64_t left_ms = runner->tick_ms - clock_now().boot_ms;
+    return left_ms > 0 ? (int)left_ms : 0;
 }
 
 static void *work(void *context)
@@ -229,7 +231,7 @@ static void *work(void *context)
         gather_orders(runner);
         serve_launcher(runner);
         obey_orders(runner);
-        if (runner->ticking)
+        if (runner->tick_ms && clock_now().boot_ms >= runner->tick_ms)
             streams_tick(runner);
     }
     if (runner->client)

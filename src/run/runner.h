@@ -66,13 +66,14 @@ struct Runner {
     bool told_listed;     /* not the first list */
     bool writes;          /* the launcher's socket is watched for room */
     bool stop;
-    bool ticking;     /* some progress waits to be told, or some output is paused */
+    int64_t tick_ms;  /* boot time of the next look at all attempts; 0: none is due */
     int64_t retry_ms; /* boot time of the next try to start a launcher */
     Map attempts;     /* by job id: a list of RunAttempt */
     Mail *waiting;    /* orders taken while not listed */
     Buf scratch;
 };
 
+#define RUNNER_TICK_MS     10
 #define RUNNER_PROGRESS_MS 200 /* between two news of progress of an attempt */
 
 #endif

@@ -13,7 +13,7 @@
 
 #define FINISH_BYTES_MAX (4 << 20) /* a pipe holds less; a leftover may go on writing */
 
-void stream_watch(Runner *runner, Stream *stream)
+static void watch(Runner *runner, Stream *stream)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = stream };
     if (stream->fd < 0 || stream->watched)
@@ -54,7 +54,7 @@ static void tell_progress(Runner *runner, RunAttempt *attempt)
     Said *said = attempt->said;
     int64_t now_ms = clock_now().boot_ms;
     if (attempt->progress_told_ms + RUNNER_PROGRESS_MS > now_ms) {
-        runner->ticking = true;
+        streams_tick_soon(runner);
         return;
     }
     RunNews *news = news_new(RUN_PROGRESS, attempt);
@@ -116,7 +116,7 @@ void stream_ready(Runner *runner, Stream *stream, bool ended)
     if (stream->attempt->said && news_too_many()) {
         unwatch(runner, stream);
         stream->attempt->paused = true;
-        runner->ticking = true;
+        streams_tick_soon(runner);
         return;
     }
     if (!take(runner, stream) && ended)
@@ -150,21 +150,31 @@ void stream_finish(Runner *runner, RunAttempt *attempt)
         spool_done(&attempt->streams[i].spool);
 }
 
+void streams_tick_soon(Runner *runner)
+{
+    if (!runner->tick_ms)
+        runner->tick_ms = clock_now().boot_ms + RUNNER_TICK_MS;
+}
+
+static void tick(Runner *runner, RunAttempt *attempt)
+{
+    if (attempt->said && attempt->said->progress_news)
+        tell_progress(runner, attempt);
+    attempt->paused = attempt->paused && news_too_many();
+    if (attempt->paused) {
+        streams_tick_soon(runner);
+        return;
+    }
+    for (int i = 0; i < OUTPUT_STREAMS; i++)
+        watch(runner, &attempt->streams[i]);
+}
+
 void streams_tick(Runner *runner)
 {
     MapEntry entry;
-    runner->ticking = false;
+    runner->tick_ms = 0;
     for (size_t at = 0; map_next(&runner->attempts, &at, &entry);)
-        for (RunAttempt *attempt = entry.value; attempt; attempt = attempt->next) {
-            if (!attempt->said || attempt->phase == PHASE_OVER)
-                continue;
-            if (attempt->said->progress_news)
-                tell_progress(runner, attempt);
-            if (!attempt->paused)
-                continue;
-            attempt->paused = news_too_many();
-            runner->ticking = runner->ticking || attempt->paused;
-            for (int i = 0; !attempt->paused && i < OUTPUT_STREAMS; i++)
-                stream_watch(runner, &attempt->streams[i]);
-        }
+        for (RunAttempt *attempt = entry.value; attempt; attempt = attempt->next)
+            if (attempt->phase != PHASE_OVER)
+                tick(runner, attempt);
 }

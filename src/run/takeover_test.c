@@ -10,11 +10,13 @@
 #include "run/news.h"
 #include "run/stream.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +155,20 @@ static int launcher_pid(const Fixture *f)
     return pid;
 }
 
+/* The number of the first descriptor that is free in a process, if it uses the rest. */
+static rlim_t count_fds(pid_t pid)
+{
+    char path[64];
+    rlim_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
 static void jobs_lost_with_their_launcher_are_told(void **state)
 {
     Fixture *f = *state;
@@ -195,6 +211,36 @@ static void a_launcher_that_must_go_ends_its_jobs(void **state)
     forget(f, 2);
 }
 
+/* Fault 70: not the job's fault, and over when there is room again. */
+static void a_launcher_without_descriptors_says_so(void **state)
+{
+    Fixture *f = *state;
+    struct rlimit before, few;
+    pid_t pid = launcher_pid(f);
+    Try held = { .id = 1, .argv = { "sleep", "100" } };
+    start(f, &held);
+    expect(f, RUN_STARTED, 1);
+    assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &before), 0);
+    for (rlim_t room = 0; room < 6; room++) {
+        JobId id = 2 + room;
+        Try try = { .id = id, .argv = { "true" } };
+        few = (struct rlimit){ count_fds(pid) + room, before.rlim_max };
+        assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &few, NULL), 0);
+        start(f, &try);
+        const RunNews *news = expect(f, RUN_FAILED, id);
+        assert_int_equal(news->number, EMFILE);
+        assert_true(news->node_fault);
+        runner_forget(f->runner, id, 1);
+    }
+    assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &before, NULL), 0);
+    Try next = { .id = 100, .argv = { "true" } };
+    assert_int_equal(run(f, &next)->exit_status, 0);
+    runner_signal(f->runner, 1, 1, SIGKILL);
+    expect(f, RUN_ENDED, 1);
+    forget(f, 1);
+    forget(f, 100);
+}
+
 int main(int argc, char **argv)
 {
     if (!fixture_main(argc, argv))
@@ -205,6 +251,7 @@ int main(int argc, char **argv)
         RUN_TEST(an_end_while_no_daemon_is_there_is_told_once),
         RUN_TEST(jobs_lost_with_their_launcher_are_told),
         RUN_TEST(a_launcher_that_must_go_ends_its_jobs),
+        RUN_TEST(a_launcher_without_descriptors_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

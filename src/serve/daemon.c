@@ -486,10 +486,11 @@ static Err open_all(Daemon *daemon, Error *why)
         open_data, open_store, open_journal, open_node, open_http, open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (steps[i] == open_http)
+            fill_facts(daemon); /* its threads read them from the start */
         Err err = steps[i](daemon, why);
         if (err)
             return err;
-        fill_facts(daemon);
     }
     return reader_open(daemon->store_url, &daemon->reader, why);
 }

@@ -124,7 +124,8 @@ static void errand_done(Call *call)
     exchange->finished_last = &errand->finished;
     bool last = --exchange->out_count == 0;
     bool abandoned = !exchange->conn;
-    struct MHD_Connection *parked = exchange->parked ? exchange->conn->connection : NULL;
+    struct MHD_Connection *parked =
+        exchange->parked && exchange->conn ? exchange->conn->connection : NULL;
     exchange->parked = false;
     pthread_mutex_unlock(&exchange->lock);
     /* Neither parked nor abandoned: the HTTP thread goes on by itself, and the exchange

@@ -20,8 +20,9 @@
 #define HEADER_BYTES_MAX  (16u << 10)
 #define BODY_BYTES_MAX    (64ull << 20)
 #define CONNECTIONS_MAX   10000
-#define DESCRIPTORS_KEPT  128 /* for files, jobs and the rest of the daemon */
-#define DISCARD_TIMES_MAX 4   /* of a chunked body over the limit */
+#define DESCRIPTORS_KEPT  128         /* for files, jobs and the rest of the daemon */
+#define BODY_ROOM_BYTES   (64u << 10) /* reserved before the first byte */
+#define DISCARD_TIMES_MAX 4           /* of a chunked body over the limit */
 
 /* --- Refusing before the handler ------------------------------------------------------
  */
@@ -228,30 +229,46 @@ static enum MHD_Result on_headers(Conn *conn, const char *verb)
     if (conn->exchange->replied)
         return refused_early(conn);
     conn->phase = PHASE_BODY;
-    if (expected != UINT64_MAX && expected <= options->body_bytes_max)
-        buf_room(&conn->exchange->body, (size_t)expected);
+    /* A promise to send much is not yet a reason to reserve much. */
+    buf_room(&conn->exchange->body,
+             expected < BODY_ROOM_BYTES ? (size_t)expected : BODY_ROOM_BYTES);
     return MHD_YES;
+}
+
+/* Too much, of this request or of all together: the rest is read and dropped. */
+static void refuse_body(Conn *conn, bool own)
+{
+    const HttpOptions *options = &conn->listener->http->options;
+    Buf *body = &conn->exchange->body;
+    conn->close = true;
+    conn->phase = PHASE_REFUSED;
+    conn->discarded = body->bytes;
+    conn->listener->http->body_bytes -= body->bytes;
+    buf_done(body);
+    if (own)
+        exchange_refuse(conn->exchange, "body_too_large", "the limit is %llu bytes",
+                        (unsigned long long)options->body_bytes_max);
+    else
+        exchange_refuse(conn->exchange, "unavailable",
+                        "too many large requests at the same time");
 }
 
 static enum MHD_Result on_body(Conn *conn, const char *bytes, size_t count)
 {
     Http *http = conn->listener->http;
-    Exchange *exchange = conn->exchange;
+    Buf *body = &conn->exchange->body;
     uint64_t most = http->options.body_bytes_max;
-    uint64_t so_far = exchange->body.bytes + conn->discarded;
-    int64_t allowed_ms = (int64_t)(so_far * MS_PER_S / HTTP_BYTES_PER_S);
-    conn->deadline_ms = conn->body_from_ms + http->options.body_ms + allowed_ms;
-    if (conn->phase == PHASE_BODY && exchange->body.bytes + count <= most) {
-        buf_add(&exchange->body, bytes, count);
-        return MHD_YES;
-    }
-    /* Only a chunked body comes here from PHASE_BODY: others said their length. */
+    int64_t so_far = (int64_t)(body->bytes + conn->discarded);
+    conn->deadline_ms =
+        conn->body_from_ms + http->options.body_ms + so_far * MS_PER_S / HTTP_BYTES_PER_S;
     if (conn->phase == PHASE_BODY) {
-        conn->too_large = true;
-        conn->close = true;
-        conn->phase = PHASE_REFUSED;
-        exchange_refuse(exchange, "body_too_large", "the limit is %llu bytes",
-                        (unsigned long long)most);
+        bool fits = body->bytes + count <= most; /* only chunked bodies may not */
+        if (fits && http->body_bytes + count <= most * HTTP_BODIES_MAX) {
+            http->body_bytes += count;
+            buf_add(body, bytes, count);
+            return MHD_YES;
+        }
+        refuse_body(conn, !fits);
     }
     conn->discarded += count;
     return conn->discarded > most * DISCARD_TIMES_MAX ? MHD_NO : MHD_YES;
@@ -328,12 +345,14 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     }
     if (conn->exchange->stream)
         stream_unlink(conn->exchange->stream);
+    listener->http->body_bytes -= conn->exchange->body.bytes;
     if (exchange_abandon(conn->exchange))
         exchange_reset(conn->exchange);
     else
         conn->exchange = NULL;
     conn->phase = PHASE_IDLE;
     conn->discarded = 0;
+    conn->close = false;
     conn_deadline(conn, listener->http->options.idle_ms);
 }
 

@@ -33,6 +33,7 @@ typedef struct HttpOptions {
 } HttpOptions;
 
 #define HTTP_BYTES_PER_S (16 << 10) /* slower clients are dropped */
+#define HTTP_BODIES_MAX  8          /* full-size bodies in memory at once */
 
 /* Opens the listeners and starts serving. Refuses other than loopback addresses, and a
  * socket on which another process still listens. */

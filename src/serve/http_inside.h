@@ -57,7 +57,6 @@ typedef struct Conn {
     Phase phase;
     bool counted;       /* as busy: from its handler to the end of the answer */
     uint64_t discarded; /* of a refused body */
-    bool too_large;
     int64_t body_from_ms;
     Exchange *exchange; /* NULL: to be made for the next request */
 } Conn;
@@ -93,6 +92,7 @@ struct Http {
     Linger lingers[LINGERS_MAX];
     size_t linger_count;
 
+    atomic_ullong body_bytes;                             /* of all requests now */
     atomic_ullong requests[ROUTES_MAX + 1][STATUS_SLOTS]; /* last row: no route */
 };
 

@@ -88,6 +88,42 @@ static void a_large_body_that_is_sent_gets_its_answer(void **state)
     assert_int_equal(jobs_added(world), 0);
 }
 
+/* Each request is within its limit, but not all of them together. */
+static void many_large_bodies_are_bounded_together(void **state)
+{
+    World *world = *state;
+    Client clients[HTTP_BODIES_MAX + 4];
+    const size_t count = sizeof clients / sizeof *clients;
+    Buf text = { 0 };
+    buf_printf(&text, "POST /api/v1/jobs HTTP/1.1\r\n" HEAD "Content-Length: %u\r\n\r\n",
+               WORLD_BODY_MAX);
+    memset(buf_room(&text, WORLD_BODY_MAX), 'x', WORLD_BODY_MAX);
+    text.bytes += WORLD_BODY_MAX - 1;
+    for (size_t i = 0; i < count; i++) {
+        client_tcp(&clients[i], http_address(world->http));
+        client_send(&clients[i], buf_slice(&text));
+    }
+    size_t refused = 0;
+    for (size_t i = 0; i < count; i++) {
+        Reply reply;
+        client_send(&clients[i], SLICE_LITERAL("x"));
+        client_read(&clients[i], false, &reply);
+        if (reply.status == 503)
+            refused++;
+        else
+            expect_problem(&reply, 400, "malformed_json");
+        reply_done(&reply);
+        client_close(&clients[i]);
+    }
+    assert_true(refused >= 1);
+    assert_true(refused <= count - HTTP_BODIES_MAX + 1);
+    buf_done(&text);
+    Reply reply; /* what was refused and what was read is given back */
+    world_post(world, JOBS, SLICE_LITERAL("{\"type\":\"t\"}"), &reply);
+    assert_int_equal(reply.status, 201);
+    reply_done(&reply);
+}
+
 static void a_refused_small_body_keeps_the_connection(void **state)
 {
     World *world = *state;
@@ -304,6 +340,7 @@ int main(void)
         TEST(large_headers_are_refused),
         TEST(a_large_body_is_refused_before_it_is_sent),
         TEST(a_large_body_that_is_sent_gets_its_answer),
+        TEST(many_large_bodies_are_bounded_together),
         TEST(a_refused_small_body_keeps_the_connection),
         cmocka_unit_test(slow_clients_are_dropped),
         cmocka_unit_test(clients_that_do_not_read_are_dropped),

@@ -265,10 +265,11 @@ Err duration_read(const JsonIn *value, int64_t *out_ms, Error *why)
 {
     if (value->kind == JSON_IN_TEXT)
         return duration_parse(value->as.text, out_ms, why);
+    const int64_t most_ms = MS_PER_1000_YEARS;
     double seconds = 0;
     if (json_in_real(value, &seconds))
         return error_set(why, ERR_UNSUPPORTED, "not a duration");
-    if (!(seconds >= 0) || seconds * MS_PER_S > (double)MS_PER_1000_YEARS)
+    if (!(seconds >= 0) || seconds * MS_PER_S > (double)most_ms)
         return error_set(why, ERR_INVALID, "must be between 0 seconds and 1000 years");
     *out_ms = (int64_t)(seconds * MS_PER_S + 0.5);
     return ERR_OK;

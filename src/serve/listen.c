@@ -87,7 +87,7 @@ static void bound_text(int fd, char out[LISTEN_TEXT_BYTES])
 Err listen_tcp(const char *text, int *out_fd, char out_text[LISTEN_TEXT_BYTES],
                Error *why)
 {
-    Address address;
+    Address address = { 0 };
     socklen_t bytes = 0;
     Err err = parse(text, &address, &bytes, why);
     if (err)

@@ -197,7 +197,7 @@ static bool uid_of_unix(int fd, uid_t *out_uid)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) || peer.pid == 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
         return false;
     *out_uid = peer.uid;
     return true;

@@ -16,25 +16,25 @@
     "created_after created_before q limit cursor order tenant"
 #define ACT(word, act, what)                                                             \
     {                                                                                    \
-        METHOD_POST, API "/jobs/{id}/" word, SCOPE_OPERATE, api_job_act, word "_job",    \
+        METHOD_POST, SCOPE_OPERATE, API "/jobs/{id}/" word, api_job_act, word "_job",    \
             what, "tenant", "Action", "Job", 200, act                                    \
     }
 #define GET(path, scope, handle, id, what, params, answer)                               \
     {                                                                                    \
-        METHOD_GET, path, scope, handle, id, what, params, NULL, answer, 200, 0          \
+        METHOD_GET, scope, path, handle, id, what, params, NULL, answer, 200, 0          \
     }
 
 const Route routes[] = {
-    { METHOD_POST, API "/jobs", SCOPE_ENQUEUE, api_jobs_add, "add_jobs",
+    { METHOD_POST, SCOPE_ENQUEUE, API "/jobs", api_jobs_add, "add_jobs",
       "Add one job (an object) or many (an array, or NDJSON)", "wait tenant", "NewJob",
       "Added", 201, 0 },
     GET(API "/jobs", SCOPE_READ, api_jobs_list, "list_jobs", "List and search jobs", LIST,
         "JobList"),
     GET(API "/jobs/{id}", SCOPE_READ, api_job_get, "get_job", "Show a job", "tenant",
         "Job"),
-    { METHOD_PATCH, API "/jobs/{id}", SCOPE_OPERATE, api_job_patch, "patch_job",
+    { METHOD_PATCH, SCOPE_OPERATE, API "/jobs/{id}", api_job_patch, "patch_job",
       "Change a job that waits", "tenant", "JobPatch", "Job", 200, ACT_PATCH },
-    { METHOD_DELETE, API "/jobs/{id}", SCOPE_OPERATE, api_job_delete, "delete_job",
+    { METHOD_DELETE, SCOPE_OPERATE, API "/jobs/{id}", api_job_delete, "delete_job",
       "Cancel a job if it is not final, then remove it", "tenant", NULL, "Removed", 200,
       ACT_REMOVE },
     ACT("cancel", ACT_CANCEL, "End a job: TERM, grace, KILL"),
@@ -55,7 +55,7 @@ const Route routes[] = {
         "Why a job is or is not running", "tenant", "Explanation"),
     GET(API "/config", SCOPE_READ, api_config_get, "get_config", "The settings", "",
         "Config"),
-    { METHOD_PATCH, API "/config", SCOPE_ADMIN, api_config_patch, "patch_config",
+    { METHOD_PATCH, SCOPE_ADMIN, API "/config", api_config_patch, "patch_config",
       "Change settings; null gives one its default back", "", "Config", "Config", 200,
       0 },
     GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes", "", "NodeList"),
@@ -73,7 +73,7 @@ const Route routes[] = {
     GET("/metrics", SCOPE_READ, api_metrics, "get_metrics", "Prometheus text", "*", NULL),
     GET("/openapi.json", SCOPE_NONE, api_openapi, "get_openapi", "This description", "",
         "OpenApi"),
-    { METHOD_POST, "/{client}/job/{type}/add", SCOPE_ENQUEUE, api_lines_add, "add_lines",
+    { METHOD_POST, SCOPE_ENQUEUE, "/{client}/job/{type}/add", api_lines_add, "add_lines",
       "Each line of the body is the payload of a job", "*", "Lines", "LinesAdded", 200,
       0 },
 };

@@ -32,8 +32,8 @@ const char *scope_name(Scope scope);
 
 typedef struct Route {
     Method method;
-    const char *path; /* parts in braces match anything but a slash */
     Scope scope;
+    const char *path; /* parts in braces match anything but a slash */
     void (*handle)(Exchange *exchange);
     const char *id; /* of the operation: a unique word */
     const char *summary;

@@ -606,16 +606,23 @@ def test_kill_gives_no_chance(api):
 
 def test_pause_and_resume(api, home):
     path = gate(home)
-    id = gated(api, path)
-    api.until(id, "running")
+    id = shell(api, "while [ ! -e \"$1\" ]; do echo; sleep 0.02; done", path)["id"]
+    wait_for(lambda: api.log(id), 20)
     paused = api.act(id, "pause")
     assert (paused["state"], paused["attempt"]) == ("paused", 1)
     assert paused["lock"] not in ("", "__done")
+    wait_for(lambda: quiet(api, id), 20, "it goes on printing")
     path.touch()
-    time.sleep(0.3)
-    assert api.job(id)["state"] == "paused"
+    assert quiet(api, id) and api.job(id)["state"] == "paused"
     assert api.act(id, "resume")["state"] == "running"
     assert api.until(id)["state"] == "done"
+
+
+def quiet(api, id):
+    """It has not printed for ten of its beats."""
+    before = len(api.log(id))
+    time.sleep(0.2)
+    return len(api.log(id)) == before
 
 
 def test_halt_keeps_progress_and_resume_goes_on(api):
