@@ -215,6 +215,29 @@ static void define(World *world, Machine *machine)
     machine_call(machine, &event);
 }
 
+/* Of the type that all jobs have; those with a command do not mind. */
+static void define_handler(World *world, Machine *machine)
+{
+    SimRequest request = { .kind = REQUEST_DEFINE, .machine = machine->index };
+    Handler handler = { .lang = LANG_SH, .body = SLICE_LITERAL("true") };
+    Buf value = { 0 };
+    Event event = { .kind = EVENT_DEFINE,
+                    .request = truth_request(world, &request),
+                    .table = SLICE_LITERAL(HANDLER_TABLE),
+                    .tenant = tenants[below(world, 2)],
+                    .key = SLICE_LITERAL("run"),
+                    .flag = chance(world, 30) };
+    handler.disabled = chance(world, 25);
+    if (chance(world, 30))
+        handler.queue = queues[below(world, world->profile.queues)];
+    if (chance(world, 70))
+        handler_pack(&value, &handler);
+    event.value = buf_slice(&value);
+    world->truth.handlers = true;
+    machine_call(machine, &event);
+    buf_done(&value);
+}
+
 void client_step(World *world)
 {
     client_retries(world, false);
@@ -223,6 +246,8 @@ void client_step(World *world)
         return;
     if (chance(world, 2))
         define(world, machine);
+    else if (chance(world, 2))
+        define_handler(world, machine);
     else if (chance(world, world->profile.act_percent))
         act_on_any(world);
     else

@@ -337,11 +337,11 @@ int64_t launcher_wake_ms(const Machine *machine)
         int64_t at_ms = TIME_NEVER;
         if (process->alive && !process->stopped)
             at_ms = process->end_ms;
-        if (!process->alive && !process->reported)
+        if (!process->alive && !process->reported && machine->node)
             at_ms = process->again_ms;
         wake_ms = at_ms < wake_ms ? at_ms : wake_ms;
     }
-    for (size_t i = 0; i < launcher->news_count; i++)
+    for (size_t i = 0; i < launcher->news_count && machine->node; i++)
         if (launcher->news[i]->at_ms < wake_ms)
             wake_ms = launcher->news[i]->at_ms;
     return wake_ms;

@@ -303,6 +303,8 @@ static LoadKind load_kind(LoadWhat what)
         return LOAD_JOB;
     case WANT_KEY:
         return LOAD_KEY;
+    case WANT_BLOCKED:
+        return LOAD_BLOCKED;
     case WANT_OLD_DONE:
     case WANT_OLD_OTHER:
         break;

@@ -220,6 +220,11 @@ static void load_into(Machine *machine, const Load *load,
     loaded_done(&loaded);
 }
 
+static void load_handler(void *context, const Definition *definition)
+{
+    node_load_handler(context, definition->value);
+}
+
 static void open_node(Machine *machine)
 {
     Store *store = machine->store;
@@ -236,6 +241,8 @@ static void open_node(Machine *machine)
     machine->applied_number = options.turn;
     machine->node = node_new(&options);
     machine->decided = store_memory_clone(store);
+    (void)!store->kind->definitions(store, SLICE_LITERAL(HANDLER_TABLE), load_handler,
+                                    machine->node, NULL);
     load_into(machine, &(Load){ .kind = LOAD_LANES }, node_load_lane);
     Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };
     load_into(machine, &running, node_load_running);

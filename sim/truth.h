@@ -92,6 +92,7 @@ typedef struct Truth {
     Witness *witnesses;
     size_t witness_count;
     size_t witness_capacity;
+    bool handlers; /* someone has set one */
 } Truth;
 
 void truth_done(Truth *truth);

@@ -229,13 +229,14 @@ static void check_finish(World *world, Machine *machine, const Job *job, const O
 /* --- Moving and removing: I4
  * ------------------------------------------------------------ */
 
-static bool may_move(const JobTruth *truth, const Job *job, const Op *op, int64_t now_ms)
+static bool may_move(const JobTruth *truth, const Job *job, const Op *op, int64_t now_ms,
+                     bool handlers)
 {
     if (op->fields & FIELD_RETRY)
         return truth->asked[ACT_RETRY] > 0;
     if (state_in(job->state, STATES_FINAL))
         return false;
-    if (op->fields)
+    if (op->fields & ~(uint32_t)FIELD_HANDLER)
         return truth->asked[ACT_PATCH] > 0;
     if (op->to == JOB_CANCELLED)
         return asked_to_end(truth);
@@ -248,6 +249,12 @@ static bool may_move(const JobTruth *truth, const Job *job, const Op *op, int64_
     if (job->state == JOB_DEFERRED || job->state == JOB_RETRYING)
         return (op->to == JOB_READY && job->dt_ms <= now_ms) || op->to == job->state ||
                truth->asked[ACT_PATCH];
+    bool free =
+        state_in(op->to, STATES_TIMED | STATE_BIT(JOB_READY)) && op->to != JOB_BLOCKED;
+    if (job->state == JOB_BLOCKED && !free)
+        return job->dt_ms <= now_ms; /* its window is over, or has moved */
+    if (job->state == JOB_BLOCKED || op->to == JOB_BLOCKED)
+        return handlers && !job->command.bytes;
     return op->to == job->state && truth->asked[ACT_PATCH];
 }
 
@@ -257,7 +264,7 @@ static void check_move(World *world, Machine *machine, const Job *job, const Op 
     JobTruth *truth = truth_job(world, op->id);
     /* An answer may be from before the clock was set back. */
     int64_t now_ms = machine_now(machine).wall_ms + 10 * MS_PER_HOUR;
-    if (!may_move(truth, job, op, now_ms))
+    if (!may_move(truth, job, op, now_ms, world->truth.handlers))
         violate(world, "I4", "%s goes from %s to %s, but no one asked",
                 id_text(op->id, id), state_name(job->state), state_name(op->to));
     if (op->fields & FIELD_RETRY) {

@@ -131,7 +131,7 @@ static const OpFieldRow op_fields[] = {
 };
 #define OP_FIELDS (sizeof op_fields / sizeof *op_fields)
 
-enum { TAG_JOB = 60 }; /* the whole job of ADD and ADD_LINES */
+enum { TAG_JOB = 60 }; /* the whole job of ADD, ADD_LINES and FIELD_HANDLER */
 
 enum { BATCH_NUMBER = 1, BATCH_NODE = 2, BATCH_OP = 3 };
 
@@ -221,7 +221,8 @@ static Err unpack_job(Slice packed, Arena *arena, const Job **out)
  * of an operation would be worse than stopping. */
 static bool plausible(const Op *op)
 {
-    bool wants_job = op->kind == OP_ADD || op->kind == OP_ADD_LINES;
+    bool wants_job = op->kind == OP_ADD || op->kind == OP_ADD_LINES ||
+                     (op->kind == OP_MOVE && (op->fields & FIELD_HANDLER));
     return op->kind >= OP_ADD && op->kind <= OP_KEY && (unsigned)op->to < JOB_STATES &&
            (unsigned)op->outcome.code <= CODE_ERROR && wants_job == (op->job != NULL);
 }

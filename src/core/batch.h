@@ -38,6 +38,8 @@ typedef enum OpField { /* which fields OP_MOVE changes besides the state */
                        FIELD_RETRY =
                            1
                            << 6, /* an operator's retry: counters and window start anew */
+                       FIELD_HANDLER = 1 << 7, /* its first handler has come: op->job has
+                                                  what job_take_handled takes */
 } OpField;
 
 typedef enum OpResult {
@@ -72,7 +74,7 @@ typedef struct Op {
     Slice error;
     Slice message;
     Slice result;
-    const Job *job; /* ADD, ADD_LINES */
+    const Job *job; /* ADD, ADD_LINES; MOVE with FIELD_HANDLER */
     Slice body;     /* ADD_LINES: as received */
     uint64_t first; /* ADD_LINES: c of the first id (id.h) */
     uint64_t count; /* ADD_LINES, PURGE */

@@ -141,6 +141,8 @@ static void each_field_alone_survives(void **state)
         if (&op->field != (void *)&op->kind && &op->field != (void *)&op->to &&          \
             &op->field != (void *)&op->outcome.code)                                     \
             memcpy(&op->field, &value, sizeof op->field);                                \
+        if (op->fields & FIELD_HANDLER)                                                  \
+            op->job = &some_job;                                                         \
     }
         NUMBERS(ALONE)
 #undef ALONE
@@ -148,6 +150,37 @@ static void each_field_alone_survives(void **state)
         assert_int_equal(batch_unpack(buf_slice(&packed), &back), ERR_OK);
         for (size_t k = 0; k < batch.count; k++)
             expect_equal(&back.ops[k], &batch.ops[k]);
+        buf_done(&packed);
+        batch_done(&back);
+        batch_done(&batch);
+    }
+}
+
+/* A move carries a job exactly when its handler has spoken; else it is damage. */
+static void a_move_has_a_job_only_with_a_handler(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t fields;
+        const Job *job;
+        Err err;
+    } table[] = {
+        { FIELD_HANDLER, &some_job, ERR_OK },
+        { FIELD_HANDLER, NULL, ERR_CORRUPT },
+        { FIELD_QUEUE, NULL, ERR_OK },
+        { FIELD_QUEUE, &some_job, ERR_CORRUPT },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        Batch batch = { 0 };
+        Batch back = { 0 };
+        Buf packed = { 0 };
+        Op *op = batch_op(&batch, OP_MOVE, 1);
+        op->fields = table[i].fields;
+        op->job = table[i].job;
+        batch_pack(&packed, &batch);
+        assert_int_equal(batch_unpack(buf_slice(&packed), &back), table[i].err);
+        if (!table[i].err)
+            expect_equal(&back.ops[0], &batch.ops[0]);
         buf_done(&packed);
         batch_done(&back);
         batch_done(&batch);
@@ -301,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_survives_with_every_field),
         cmocka_unit_test(each_field_alone_survives),
+        cmocka_unit_test(a_move_has_a_job_only_with_a_handler),
         cmocka_unit_test(unpacking_adds_to_what_is_there),
         cmocka_unit_test(a_cut_batch_is_refused_whole),
         cmocka_unit_test(flipped_bits_never_do_harm),

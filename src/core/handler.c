@@ -80,15 +80,15 @@ static const HandlerField handler_fields[] = {
     ROW(11, retry_delay_ms, FIELD_I64),  ROW(12, retry_window_ms, FIELD_I64),
     ROW(13, highlander, FIELD_BOOL),     ROW(14, batch, FIELD_32),
     ROW(15, drop_result, FIELD_BOOL),    ROW(16, keep_state, FIELD_BOOL),
-    ROW(17, files, FIELD_BOOL),          ROW(40, tenant, FIELD_SLICE),
-    ROW(41, type, FIELD_SLICE),          ROW(42, eid, FIELD_SLICE),
-    ROW(43, before, FIELD_SLICE),        ROW(44, before_each, FIELD_SLICE),
-    ROW(45, body, FIELD_SLICE),          ROW(46, after_each, FIELD_SLICE),
-    ROW(47, queue, FIELD_SLICE),         ROW(48, resources, FIELD_SLICE),
-    ROW(49, user, FIELD_SLICE),          ROW(50, env, FIELD_SLICE),
-    ROW(51, cwd, FIELD_SLICE),           ROW(52, then, FIELD_SLICE),
-    ROW(53, on_error, FIELD_SLICE),      ROW(54, exit_map, FIELD_SLICE),
-    ROW(55, children, FIELD_SLICE),
+    ROW(17, files, FIELD_BOOL),          ROW(18, deleted, FIELD_BOOL),
+    ROW(40, tenant, FIELD_SLICE),        ROW(41, type, FIELD_SLICE),
+    ROW(42, eid, FIELD_SLICE),           ROW(43, before, FIELD_SLICE),
+    ROW(44, before_each, FIELD_SLICE),   ROW(45, body, FIELD_SLICE),
+    ROW(46, after_each, FIELD_SLICE),    ROW(47, queue, FIELD_SLICE),
+    ROW(48, resources, FIELD_SLICE),     ROW(49, user, FIELD_SLICE),
+    ROW(50, env, FIELD_SLICE),           ROW(51, cwd, FIELD_SLICE),
+    ROW(52, then, FIELD_SLICE),          ROW(53, on_error, FIELD_SLICE),
+    ROW(54, exit_map, FIELD_SLICE),      ROW(55, children, FIELD_SLICE),
 };
 #define HANDLER_FIELDS (sizeof handler_fields / sizeof *handler_fields)
 
@@ -209,7 +209,7 @@ static void general_defaults(Job *job)
     if (job->priority == PRIORITY_UNSET)
         job->priority = PRIORITY_DEFAULT;
     if (job->max_retries == RETRIES_OPEN)
-        job->max_retries = job->command.bytes ? 0 : RETRIES_UNSET;
+        job->max_retries = job->flags & JOB_COMMAND ? 0 : RETRIES_UNSET;
 }
 
 void handler_defaults(const Handler *handler, Job *job)
@@ -236,11 +236,36 @@ void handler_defaults(const Handler *handler, Job *job)
     general_defaults(job);
 }
 
-int32_t handler_exitcode(const Handler *handler, int32_t exit_status)
+#define OPEN_FLAGS (JOB_UNHANDLED | JOB_OPEN_QUEUE | JOB_OPEN_PRIORITY)
+
+void handler_later(Job *job)
 {
-    Slice rest = handler->exit_map;
+    job->flags |= JOB_UNHANDLED;
+    job->flags |= job->queue.bytes ? 0 : (unsigned)JOB_OPEN_QUEUE;
+    job->flags |= job->priority == PRIORITY_UNSET ? (unsigned)JOB_OPEN_PRIORITY : 0;
+    bool open_retries = job->max_retries == RETRIES_OPEN;
+    general_defaults(job);
+    if (open_retries)
+        job->max_retries = RETRIES_OPEN;
+}
+
+bool handler_arrives(const Handler *handler, Job *job)
+{
+    if (!(job->flags & JOB_UNHANDLED))
+        return false;
+    if (job->flags & JOB_OPEN_QUEUE)
+        job->queue = (Slice){ NULL, 0 };
+    if (job->flags & JOB_OPEN_PRIORITY)
+        job->priority = PRIORITY_UNSET;
+    job->flags &= ~(uint32_t)OPEN_FLAGS;
+    handler_defaults(handler, job);
+    return true;
+}
+
+int32_t exit_map_find(Slice exit_map, int32_t exit_status)
+{
     Slice item;
-    while (list_next(&rest, &item)) {
+    while (list_next(&exit_map, &item)) {
         int64_t status;
         int64_t exitcode;
         Slice left = slice_cut(&item, '=');

@@ -87,7 +87,13 @@ Handler handler_copy(Arena *arena, const Handler *handler);
 #define RETRIES_OPEN   (-2)
 void handler_defaults(const Handler *handler, Job *job);
 
-/* The exit code that the handler's map gives an exit status; 0: none. */
-int32_t handler_exitcode(const Handler *handler, int32_t exit_status);
+/* For a new job whose type has no handler: general defaults, and marks of what it left
+ * open. When the first one comes, handler_arrives() fills that in; false: the job is not
+ * marked, nothing changed. */
+void handler_later(Job *job);
+bool handler_arrives(const Handler *handler, Job *job);
+
+/* The exit code that a handler's map gives an exit status; 0: none. */
+int32_t exit_map_find(Slice exit_map, int32_t exit_status);
 
 #endif

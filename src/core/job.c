@@ -162,6 +162,23 @@ JobState job_waiting_state(const Job *job, int64_t wall_ms)
     return job->attempt ? JOB_RETRYING : JOB_DEFERRED;
 }
 
+void job_take_handled(Job *job, const Job *from)
+{
+    job->flags = from->flags;
+    job->priority = from->priority;
+    job->retry_delay_ms = from->retry_delay_ms;
+    job->retry_window_ms = from->retry_window_ms;
+    job->max_run_ms = from->max_run_ms;
+    job->service_ms = from->service_ms;
+    job->max_retries = from->max_retries;
+    job->queue = from->queue;
+    job->user = from->user;
+    job->resources = from->resources;
+    job->then = from->then;
+    job->on_error = from->on_error;
+    job->children = from->children;
+}
+
 bool list_next(Slice *rest, Slice *out_item)
 {
     if (!rest->bytes)

@@ -39,6 +39,8 @@ typedef uint32_t JobStates; /* a set: one bit per state */
 #define STATES_WAITING                                                                   \
     (STATE_BIT(JOB_DEFERRED) | STATE_BIT(JOB_BLOCKED) | STATE_BIT(JOB_READY) |           \
      STATE_BIT(JOB_HELD) | STATE_BIT(JOB_HALTED) | STATE_BIT(JOB_RETRYING))
+#define STATES_TIMED /* dt is when something becomes of them */                          \
+    (STATE_BIT(JOB_DEFERRED) | STATE_BIT(JOB_BLOCKED) | STATE_BIT(JOB_RETRYING))
 
 /* Why an attempt stopped, as 002 has it. */
 typedef enum JobCode {
@@ -62,6 +64,10 @@ typedef enum JobFlag {
                                 the job's, from the lowest up; an operator's retry clears
                                 them */
     JOB_COMMAND = 1 << 13,   /* names its own command: needs no handler */
+    JOB_UNHANDLED = 1 << 14, /* no handler has been there yet: the first that comes says
+                                what the job left open */
+    JOB_OPEN_QUEUE = 1 << 15,    /* with it: its queue, */
+    JOB_OPEN_PRIORITY = 1 << 16, /* its priority */
 } JobFlag;
 
 typedef struct Outcome {
@@ -163,6 +169,10 @@ MUST_CHECK Err job_unpack(Slice packed, Job *out_job);
 
 /* A copy whose slices live in the arena. */
 Job job_copy(Arena *arena, const Job *job);
+
+/* Gives *job what a handler has said for the waiting job in *from: queue, priority,
+ * limits, retries, followers, flags. */
+void job_take_handled(Job *job, const Job *from);
 
 /* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
 bool list_next(Slice *rest, Slice *out_item);

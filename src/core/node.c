@@ -295,6 +295,7 @@ bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
     if (!running || running->head.attempt != attempt)
         return false;
     running->adopted = true;
+    node_hold_handler(node, running); /* the newest: which one it was is not recorded */
     if (running->paused_boot)
         running->paused_boot = now.boot_ms;
     if (running->head.max_run_ms)
@@ -335,24 +336,36 @@ NodeFacts node_facts(const Node *node)
     };
 }
 
+static RunningJob running_job(const Node *node, const Running *running)
+{
+    return (RunningJob){
+        .id = running->head.id,
+        .attempt = running->head.attempt,
+        .started_ms = running->started_ms,
+        .paused = running->paused_boot != 0,
+        .stopping = running->stop != STOP_NOT,
+        .slot = running->slot,
+        .tenant = names_text(&node->names, running->head.tenant),
+        .queue = names_text(&node->names, running->head.queue),
+        .type = names_text(&node->names, running->head.type),
+    };
+}
+
 void node_running(const Node *node, RunningSink *sink, void *context)
 {
     MapEntry entry;
     for (size_t at = 0; map_next(&node->running, &at, &entry);) {
-        const Running *running = entry.value;
-        RunningJob job = {
-            .id = running->head.id,
-            .attempt = running->head.attempt,
-            .started_ms = running->started_ms,
-            .paused = running->paused_boot != 0,
-            .stopping = running->stop != STOP_NOT,
-            .slot = running->slot,
-            .tenant = names_text(&node->names, running->head.tenant),
-            .queue = names_text(&node->names, running->head.queue),
-            .type = names_text(&node->names, running->head.type),
-        };
+        RunningJob job = running_job(node, entry.value);
         sink(context, &job);
     }
+}
+
+bool node_running_find(const Node *node, JobId id, RunningJob *out)
+{
+    const Running *running = map_find(&node->running, id);
+    if (running)
+        *out = running_job(node, running);
+    return running != NULL;
 }
 
 void node_check(const Node *node)

@@ -95,6 +95,7 @@ typedef struct RunningJob {
 } RunningJob;
 typedef void RunningSink(void *context, const RunningJob *job);
 void node_running(const Node *node, RunningSink *sink, void *context);
+bool node_running_find(const Node *node, JobId id, RunningJob *out); /* false: no */
 
 /* The newest version of a handler for jobs that start, or NULL: none, deleted or
  * disabled. Valid until the next step. */

@@ -7,6 +7,10 @@
  * really is. */
 #include "core/node_inside.h"
 
+/* Nothing but time is in their way. */
+#define STATES_GOING                                                                     \
+    (STATE_BIT(JOB_READY) | STATE_BIT(JOB_DEFERRED) | STATE_BIT(JOB_RETRYING))
+
 static void reply_conflict(Node *node, Requester request, JobStates allowed)
 {
     node_reply(node, request, ERR_CONFLICT, "invalid_state")->allowed = allowed;
@@ -150,8 +154,7 @@ static void apply_patch(Node *node, Job *job, const Patch *patch, Op *op)
     job->dt_ms = job->run_at_ms = patch->run_at_ms;
     if (!job->retry_number) /* its first due time is the new one */
         job->window_from_ms = op->window_from_ms = patch->run_at_ms;
-    if (state_in(job->state, STATE_BIT(JOB_READY) | STATE_BIT(JOB_DEFERRED) |
-                                 STATE_BIT(JOB_RETRYING)))
+    if (state_in(job->state, STATES_GOING))
         op->to = job_waiting_state(job, node->now.wall_ms);
 }
 
@@ -212,6 +215,8 @@ static void decide(Node *node, const Event *event, Job *job, Op *op)
         break;
     }
     op->dt_ms = job->dt_ms;
+    if (state_in(op->to, STATES_GOING))
+        node_handler_arrives(node, job, op);
     if (op->to != JOB_BLOCKED || event->action == ACT_PATCH)
         return;
     Head head = head_of(job, &node->names);
@@ -262,7 +267,7 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
     Head after = head_of(job, &node->names);
     if (to == JOB_READY)
         node_ready(node, &after);
-    if (to == JOB_DEFERRED || to == JOB_RETRYING || to == JOB_BLOCKED)
+    if (state_in(to, STATES_TIMED))
         node_wait_until(node, job->dt_ms);
     node_changed(node, &after, loaded->state, to);
     node_reply(node, event->request, ERR_OK, NULL)->job = job;

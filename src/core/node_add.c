@@ -23,7 +23,11 @@ static void begin_life(Node *node, Job *job)
     uint32_t type = names_intern(&node->names, job->type);
     bool own = job->command.bytes > 0;
     job->flags |= own ? (unsigned)JOB_COMMAND : 0;
-    handler_defaults(own ? NULL : node_usable_handler(node, tenant, type), job);
+    const Handler *handler = own ? NULL : node_usable_handler(node, tenant, type);
+    if (own || handler)
+        handler_defaults(handler, job);
+    else
+        handler_later(job);
     if (job->state == JOB_HELD)
         return;
     job->state = job_waiting_state(job, node->now.wall_ms);

@@ -52,8 +52,14 @@ static const Handler *remember(Node *node, const Handler *handler)
 void node_load_handler(Node *node, Slice packed)
 {
     Handler handler;
-    if (!handler_unpack(packed, &handler))
-        remember(node, &handler);
+    if (handler_unpack(packed, &handler))
+        return;
+    remember(node, &handler);
+    /* The node may have ended between setting it and freeing the jobs that wait. */
+    uint32_t tenant = names_intern(&node->names, handler.tenant);
+    uint32_t type = names_intern(&node->names, handler.type);
+    if (node_usable_handler(node, tenant, type))
+        map_put(&node->unblock, handler_key(tenant, type), node);
 }
 
 void node_handlers_free(Node *node)
@@ -90,34 +96,53 @@ static void ask_blocked(Node *node, const Handler *handler)
     effect->limit = BLOCKED_LOAD_MAX;
 }
 
-/* The event's value is the packed handler as the door has checked it; no value deletes
- * it. Here it gets its version. */
-void node_define_handler(Node *node, const Event *event)
+/* What the event makes of the handler that was there. Its value is the packed handler as
+ * the door has checked it; no value deletes it; with its flag only `disabled` counts. */
+static Err changed_handler(const Event *event, const Handler *before, Handler *out)
 {
-    uint32_t tenant = names_intern(&node->names, event->tenant);
-    uint32_t type = names_intern(&node->names, event->key);
-    const Handler *before = node_find_handler(node, tenant, type);
     Handler handler = { 0 };
-    if (event->value.data && handler_unpack(event->value, &handler)) {
-        node_reply(node, event->request, ERR_INVALID, "invalid_value");
-        return;
-    }
-    if (!event->value.data && (!before || before->deleted)) {
-        node_reply(node, event->request, ERR_NOT_FOUND, "handler_not_found");
-        return;
+    bool there = before && !before->deleted;
+    if (event->value.data && handler_unpack(event->value, &handler))
+        return ERR_INVALID;
+    if (!there && (event->flag || !event->value.data))
+        return ERR_NOT_FOUND;
+    if (event->flag) {
+        bool disabled = handler.disabled;
+        handler = *before;
+        handler.disabled = disabled;
     }
     handler.tenant = event->tenant;
     handler.type = event->key;
     handler.deleted = !event->value.data;
     handler.version = before ? before->version : 0;
-    if (!handler.deleted && !event->flag) { /* flag: only switched on or off */
-        handler.version++;
-        handler.created_ms = node->now.wall_ms;
-        Buf key = { 0 };
-        buf_printf(&key, SLICE_FMT " %u", SLICE_ARG(handler.type), handler.version);
-        put(node, HANDLER_VERSIONS, buf_slice(&key), &handler);
-        buf_done(&key);
+    *out = handler;
+    return ERR_OK;
+}
+
+static void put_version(Node *node, Handler *handler)
+{
+    Buf key = { 0 };
+    handler->version++;
+    handler->created_ms = node->now.wall_ms;
+    buf_printf(&key, SLICE_FMT " %u", SLICE_ARG(handler->type), handler->version);
+    put(node, HANDLER_VERSIONS, buf_slice(&key), handler);
+    buf_done(&key);
+}
+
+void node_define_handler(Node *node, const Event *event)
+{
+    uint32_t tenant = names_intern(&node->names, event->tenant);
+    uint32_t type = names_intern(&node->names, event->key);
+    const Handler *before = node_find_handler(node, tenant, type);
+    Handler handler;
+    Err err = changed_handler(event, before, &handler);
+    if (err) {
+        node_reply(node, event->request, err,
+                   err == ERR_INVALID ? "invalid_value" : "handler_not_found");
+        return;
     }
+    if (!handler.deleted && !event->flag)
+        put_version(node, &handler);
     put(node, HANDLER_TABLE, handler.type, &handler);
     Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
     reply->count = handler.version;
@@ -127,12 +152,27 @@ void node_define_handler(Node *node, const Event *event)
         ask_blocked(node, kept);
 }
 
+/* The first handler of a job's type is there: it says what the job left open. */
+void node_handler_arrives(Node *node, Job *job, Op *op)
+{
+    uint32_t tenant = names_intern(&node->names, job->tenant);
+    uint32_t type = names_intern(&node->names, job->type);
+    const Handler *handler = node_usable_handler(node, tenant, type);
+    if (!handler || !handler_arrives(handler, job))
+        return;
+    Job *kept = ARENA_NEW(&node->out->batch.arena, Job);
+    *kept = job_copy(&node->out->batch.arena, job);
+    op->fields |= FIELD_HANDLER;
+    op->job = kept;
+}
+
 static void free_blocked(Node *node, const Job *loaded)
 {
     Job job = *loaded;
     job.dt_ms = job.run_at_ms;
     Op *op = node_op(node, OP_MOVE, job.id);
     op->from = STATE_BIT(JOB_BLOCKED);
+    node_handler_arrives(node, &job, op);
     op->to = job_waiting_state(&job, node->now.wall_ms);
     op->dt_ms = job.dt_ms;
     JobState to = op->to;
@@ -145,6 +185,8 @@ static void free_blocked(Node *node, const Job *loaded)
     node_changed(node, &head, JOB_BLOCKED, to);
 }
 
+/* A job that someone is acting on, or that was changed since the store was asked, is left
+ * alone and asked for again. */
 void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer)
 {
     uint32_t tenant = names_intern(&node->names, asked->event.tenant);
@@ -152,15 +194,18 @@ void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer)
     const Handler *handler = node_usable_handler(node, tenant, type);
     if (!handler)
         return; /* gone again */
+    bool again = answer->err != ERR_OK;
     for (size_t i = 0; i < answer->loaded_count; i++) {
         const Job *job = &answer->loaded[i];
-        if (!node_touched_since(node, job->id, answer->number) &&
-            !map_find(&node->pins, job->id))
+        if (node_touched_since(node, job->id, answer->number) ||
+            map_find(&node->pins, job->id))
+            again = true;
+        else
             free_blocked(node, job);
     }
     if (answer->more)
         ask_blocked(node, handler);
-    if (!answer->err)
+    if (!again)
         return;
     map_put(&node->unblock, handler_key(tenant, type), node);
     node->reload_boot = node->now.boot_ms + TICK_MS;
@@ -195,11 +240,28 @@ int64_t node_blocked_until(const Node *node, const Head *head)
     return head->window_from_ms + window_ms;
 }
 
+/* Its window may have moved since its dt was set. */
+static void block_on(Node *node, const Job *job, int64_t until_ms)
+{
+    Op *op = node_op(node, OP_MOVE, job->id);
+    op->from = STATE_BIT(JOB_BLOCKED);
+    op->to = JOB_BLOCKED;
+    op->dt_ms = until_ms;
+    op->reason = SLICE_LITERAL(REASON_NO_HANDLER);
+    node_touch(node, job->id);
+    node_wait_until(node, until_ms);
+}
+
 void node_blocked_due(Node *node, const Job *job)
 {
     Head head = head_of(job, &node->names);
+    int64_t until_ms = node_blocked_until(node, &head);
     if (node_can_run(node, &head)) {
         free_blocked(node, job);
+        return;
+    }
+    if (until_ms > node->now.wall_ms) {
+        block_on(node, job, until_ms);
         return;
     }
     Op *op = node_op(node, OP_MOVE, job->id);
@@ -208,6 +270,7 @@ void node_blocked_due(Node *node, const Job *job)
     op->reason = SLICE_LITERAL(REASON_NO_HANDLER);
     node_touch(node, job->id);
     node_changed(node, &head, JOB_BLOCKED, JOB_REJECTED);
+    node_follow_error(node, &head, JOB_REJECTED, SLICE_LITERAL(REASON_NO_HANDLER));
 }
 
 void node_block(Node *node, const Head *head)

@@ -49,6 +49,8 @@ typedef struct Running {
     int64_t progress_boot;
     Buf message;
     Buf reason;
+    Buf exit_map; /* of the handler's version that it runs */
+    bool drop_result;
 } Running;
 
 /* A question to the store, and what to do with the answer. */
@@ -137,6 +139,7 @@ const Handler *node_find_handler(const Node *node, uint32_t tenant, uint32_t typ
 const Handler *node_usable_handler(const Node *node, uint32_t tenant, uint32_t type);
 void node_define_handler(Node *node, const Event *event);
 void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer);
+void node_handler_arrives(Node *node, Job *job, Op *op);
 void node_handlers_free(Node *node);
 void node_block(Node *node, const Head *head);     /* a ready job lost its handler */
 void node_blocked_due(Node *node, const Job *job); /* its window is over */
@@ -160,6 +163,8 @@ Running *node_hold(Node *node, const Head *head);
 void node_stop(Node *node, Running *running, bool at_once);
 void node_timer_set(Node *node, Running *running);
 void node_running_free(Node *node, Running *running);
+void node_hold_handler(Node *node, Running *running); /* it keeps this version's say */
+void node_follow_error(Node *node, const Head *head, JobState state, Slice error);
 
 /* node_load.c */
 Lane *node_lane(Node *node, const Head *head);   /* made if it is not there */

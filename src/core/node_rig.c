@@ -97,10 +97,18 @@ static void store_move(Rig *rig, Job *job, const Op *op)
     if (state_in(op->to, STATES_FINAL))
         job->finished_ms = op->at_ms;
     job->reason = slice_copy(&rig->arena, op->reason);
-    if (op->fields & FIELD_PRIORITY)
+    if (op->fields & FIELD_HANDLER) {
+        Job copy = job_copy(&rig->arena, op->job);
+        job_take_handled(job, &copy);
+    }
+    if (op->fields & FIELD_PRIORITY) {
         job->priority = op->priority;
-    if (op->fields & FIELD_QUEUE)
+        job->flags &= ~(uint32_t)JOB_OPEN_PRIORITY;
+    }
+    if (op->fields & FIELD_QUEUE) {
         job->queue = slice_copy(&rig->arena, op->queue);
+        job->flags &= ~(uint32_t)JOB_OPEN_QUEUE;
+    }
     if (op->fields & FIELD_PAYLOAD)
         job->payload = slice_copy(&rig->arena, op->payload);
     if (op->fields & FIELD_TAGS)
@@ -125,6 +133,27 @@ static void store_key(Rig *rig, const Op *op)
         .key = slice_copy(&rig->arena, op->key),
         .value = slice_copy(&rig->arena, op->value),
         .expiry_ms = op->dt_ms,
+    };
+}
+
+static void store_put(Rig *rig, const Op *op)
+{
+    RigDefinition *at = NULL;
+    for (size_t i = 0; i < rig->definition_count && !at; i++) {
+        RigDefinition *old = &rig->definitions[i];
+        if (slice_equal(old->table, op->table) && slice_equal(old->key, op->key) &&
+            slice_equal(old->tenant, op->tenant))
+            at = old;
+    }
+    if (!at) {
+        assert_true(rig->definition_count < 64);
+        at = &rig->definitions[rig->definition_count++];
+    }
+    *at = (RigDefinition){
+        .table = slice_copy(&rig->arena, op->table),
+        .tenant = slice_copy(&rig->arena, op->tenant),
+        .key = slice_copy(&rig->arena, op->key),
+        .value = slice_copy(&rig->arena, op->value),
     };
 }
 
@@ -176,9 +205,11 @@ static void store_op(Rig *rig, const Op *op, uint32_t node)
     case OP_KEY:
         store_key(rig, op);
         return;
+    case OP_PUT:
+        store_put(rig, op);
+        return;
     case OP_BEAT:
     case OP_PURGE:
-    case OP_PUT:
     case OP_DELETE:
     case OP_NODE:
         return;
@@ -208,8 +239,7 @@ static bool wanted(const Effect *effect, const Job *job)
                ((job->flags & JOB_PULL) != 0) == effect->pull &&
                (!effect->behind || before(&key, job, WANT_WINDOW));
     case WANT_DUE:
-        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING ||
-               job->state == JOB_BLOCKED;
+        return state_in(job->state, STATES_TIMED);
     case WANT_BLOCKED:
         return job->state == JOB_BLOCKED && slice_equal(job->tenant, effect->tenant) &&
                slice_equal(job->type, effect->key);
@@ -396,6 +426,9 @@ void rig_reopen(Rig *rig, bool alive)
     node_free(rig->node);
     rig->answer_count = 0;
     rig->node = new_node(rig);
+    for (size_t i = 0; i < rig->definition_count; i++)
+        if (slice_is(rig->definitions[i].table, HANDLER_TABLE))
+            node_load_handler(rig->node, rig->definitions[i].value);
     for (size_t i = 0; i < rig->count; i++) {
         const Job *job = &rig->jobs[i];
         if (job->state == JOB_READY)
@@ -422,6 +455,16 @@ Job rig_job(void)
     return job;
 }
 
+Job rig_typed_job(const char *type)
+{
+    Job job = job_default();
+    job.tenant = SLICE_LITERAL("default");
+    job.type = slice_text(type);
+    job.priority = PRIORITY_UNSET;
+    job.max_retries = RETRIES_OPEN;
+    return job;
+}
+
 Err rig_send(Rig *rig, Event event)
 {
     event.request = ++rig->last_request;
@@ -441,6 +484,47 @@ JobId rig_add(Rig *rig, const Job *job)
         if (rig->log[i].kind == EFFECT_REPLY && rig->log[i].request == rig->last_request)
             return id_from_count(rig->log[i].first, 1);
     return 0;
+}
+
+static Err send_handler(Rig *rig, const char *type, const Handler *handler, bool flag)
+{
+    Buf value = { 0 };
+    Event event = { .kind = EVENT_DEFINE,
+                    .tenant = SLICE_LITERAL("default"),
+                    .table = SLICE_LITERAL(HANDLER_TABLE),
+                    .key = slice_text(type),
+                    .flag = flag };
+    if (handler)
+        handler_pack(&value, handler);
+    event.value = buf_slice(&value);
+    Err err = rig_send(rig, event);
+    buf_done(&value);
+    return err;
+}
+
+uint32_t rig_define(Rig *rig, const char *type, const Handler *handler)
+{
+    if (send_handler(rig, type, handler, false))
+        return 0;
+    for (size_t i = rig->log_count; i-- > 0;)
+        if (rig->log[i].kind == EFFECT_REPLY && rig->log[i].request == rig->last_request)
+            return (uint32_t)rig->log[i].count;
+    return 0;
+}
+
+void rig_switch(Rig *rig, const char *type, bool enabled)
+{
+    const Handler handler = { .version = 1, .disabled = !enabled }; /* no data: delete */
+    assert_int_equal(send_handler(rig, type, &handler, true), ERR_OK);
+}
+
+const RigDefinition *rig_definition(const Rig *rig, const char *table, const char *key)
+{
+    for (size_t i = 0; i < rig->definition_count; i++)
+        if (slice_is(rig->definitions[i].table, table) &&
+            slice_is(rig->definitions[i].key, key))
+            return &rig->definitions[i];
+    return NULL;
 }
 
 JobId rig_add_default(Rig *rig)

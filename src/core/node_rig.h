@@ -30,6 +30,13 @@ typedef struct RigKey {
     int64_t expiry_ms;
 } RigKey;
 
+typedef struct RigDefinition { /* OP_PUT */
+    Slice table;
+    Slice tenant;
+    Slice key;
+    Slice value;
+} RigDefinition;
+
 typedef struct Rig {
     Node *node;
     NodeSettings settings;
@@ -40,6 +47,8 @@ typedef struct Rig {
     size_t count;
     RigKey keys[64];
     size_t key_count;
+    RigDefinition definitions[64];
+    size_t definition_count;
     uint64_t number; /* of the last turn that wrote */
     uint64_t operations;
     uint64_t starts;
@@ -73,6 +82,14 @@ void rig_slots(Rig *rig, uint32_t slots);
 Job rig_job(void);
 JobId rig_add(Rig *rig, const Job *job);
 JobId rig_add_default(Rig *rig);
+/* A job of type `type` that names no command: its handler says what to run. */
+Job rig_typed_job(const char *type);
+/* Sets the handler of a type of tenant `default`; NULL deletes it. Returns its version
+ * (0: refused). */
+uint32_t rig_define(Rig *rig, const char *type, const Handler *handler);
+void rig_switch(Rig *rig, const char *type, bool enabled);
+/* The stored definition, deleted ones too; NULL: none. */
+const RigDefinition *rig_definition(const Rig *rig, const char *table, const char *key);
 /* One step with one such event; returns what was answered (ERR_BUSY: nothing yet). */
 Err rig_act(Rig *rig, JobId id, Action action);
 Err rig_send(Rig *rig, Event event);

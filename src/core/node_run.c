@@ -44,6 +44,7 @@ void node_running_free(Node *node, Running *running)
     heap_remove(&node->timers, &running->timer);
     buf_done(&running->message);
     buf_done(&running->reason);
+    buf_done(&running->exit_map);
     mem_free(running);
 }
 
@@ -140,6 +141,7 @@ static void claim(Node *node, Lane *lane)
     running->started_ms = node->now.wall_ms;
     running->ready_ms = head.dt_ms;
     running->adopted = true;
+    node_hold_handler(node, running);
     if (head.max_run_ms)
         running->deadline_boot = node->now.boot_ms + head.max_run_ms;
     node_timer_set(node, running);
@@ -165,7 +167,8 @@ static void claim(Node *node, Lane *lane)
 static void drop_unrunnable(Node *node, Lane *lane)
 {
     heap_remove(&node->offers, &lane->offer);
-    while (lane_count(lane) && !node_can_run(node, lane_first(lane))) {
+    while (lane_count(lane) && !node_can_run(node, lane_first(lane)) &&
+           !map_find(&node->pins, lane_first(lane)->id)) {
         Head head = lane_take(lane);
         node_block(node, &head);
     }
@@ -295,7 +298,8 @@ static void record_end(Node *node, Running *running, const Ending *ending,
     op->flags = verdict->loss | (ending->cut ? JOB_CUT : 0);
     op->progress = ending->progress >= 0 ? ending->progress : running->progress;
     op->error = node_keep(node, buf_slice(&error));
-    op->result = node_keep(node, ending->result);
+    op->result =
+        running->drop_result ? (Slice){ NULL, 0 } : node_keep(node, ending->result);
     op->message = node_keep(node, ending->message.bytes ? ending->message
                                                         : buf_slice(&running->message));
     op->reason = node_keep(node, buf_slice(&running->reason));
@@ -339,39 +343,42 @@ static void forget(Node *node, JobId id, uint32_t attempt)
     effect->attempt = attempt;
 }
 
-/* The handler's own reading of an exit status (exit_map), unless the job spoke. */
-static Ending mapped_ending(const Node *node, const Running *running,
-                            const Ending *ending)
+void node_hold_handler(Node *node, Running *running)
 {
-    Ending mapped = *ending;
     const Head *head = &running->head;
     const Handler *handler = node_find_handler(node, head->tenant, head->type);
-    if (handler && !(head->flags & JOB_COMMAND) && ending->kind == END_EXITED &&
-        !ending->said_code)
-        mapped.said_code = handler_exitcode(handler, ending->exit_status);
+    if (!handler || (head->flags & JOB_COMMAND))
+        return;
+    buf_clear(&running->exit_map);
+    buf_add_slice(&running->exit_map, handler->exit_map);
+    running->drop_result = handler->drop_result;
+}
+
+/* The handler's own reading of an exit status (exit_map), unless the job spoke. */
+static Ending mapped_ending(const Running *running, const Ending *ending)
+{
+    Ending mapped = *ending;
+    if (ending->kind == END_EXITED && !ending->said_code)
+        mapped.said_code =
+            exit_map_find(buf_slice(&running->exit_map), ending->exit_status);
     return mapped;
 }
 
-static void add_follower(Node *node, const Running *running, uint32_t type, Slice payload)
+static void add_follower(Node *node, const Head *head, uint32_t type, Slice payload)
 {
     Job parent = {
-        .id = running->head.id,
-        .tenant = names_text(&node->names, running->head.tenant),
+        .id = head->id,
+        .tenant = names_text(&node->names, head->tenant),
     };
     Job child = { .type = names_text(&node->names, type), .payload = payload };
     node_add_child(node, &parent, &child);
 }
 
-/* What the end of a job brings about: `then` with its result, `on_error` with what went
- * wrong. In the same batch as the end itself. */
-static void add_followers(Node *node, const Running *running, const Ending *ending,
-                          const Verdict *verdict)
+/* The job of `on_error`, with what went wrong; none follows a failure of that very type.
+ */
+void node_follow_error(Node *node, const Head *head, JobState state, Slice error)
 {
-    const Head *head = &running->head;
-    if (verdict->state == JOB_DONE && head->then)
-        add_follower(node, running, head->then, ending->result);
-    bool failed = verdict->state == JOB_FAILED || verdict->state == JOB_REJECTED;
-    if (!failed || !head->on_error || head->on_error == head->type)
+    if (!head->on_error || head->on_error == head->type)
         return;
     Buf payload = { 0 };
     JsonOut json = { .out = &payload };
@@ -382,18 +389,31 @@ static void add_followers(Node *node, const Running *running, const Ending *endi
     json_text(&json, "type", names_text(&node->names, head->type));
     json_text(&json, "queue", names_text(&node->names, head->queue));
     json_int(&json, "attempt", head->attempt);
-    json_cstr(&json, "state", state_name(verdict->state));
+    json_cstr(&json, "state", state_name(state));
     json_object_end(&json);
-    json_text(&json, "error", node->out->batch.ops[node->out->batch.count - 1].error);
+    json_text(&json, "error", error);
     json_object_end(&json);
-    add_follower(node, running, head->on_error, node_keep(node, buf_slice(&payload)));
+    add_follower(node, head, head->on_error, node_keep(node, buf_slice(&payload)));
     buf_done(&payload);
+}
+
+/* What the end of a job brings about: `then` with its result, `on_error` with what went
+ * wrong. In the same batch as the end itself. */
+static void add_followers(Node *node, const Running *running, const Ending *ending,
+                          const Verdict *verdict)
+{
+    const Head *head = &running->head;
+    Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
+    if (verdict->state == JOB_DONE && head->then)
+        add_follower(node, head, head->then, ending->result);
+    if (verdict->state == JOB_FAILED || verdict->state == JOB_REJECTED)
+        node_follow_error(node, head, verdict->state, error);
 }
 
 static void end_attempt(Node *node, Running *running, const Ending *told)
 {
     bool killed = running->stop != STOP_NOT;
-    Ending mapped = mapped_ending(node, running, told);
+    Ending mapped = mapped_ending(running, told);
     const Ending *ending = &mapped;
     Outcome outcome = outcome_of(ending, running->timed_out, killed);
     Verdict verdict = judge(node, running, ending, &outcome);

@@ -288,6 +288,11 @@ static void take_child_now(Daemon *daemon, RunNews *news)
     Slice type = slice_cut(&line, '|');
     if (!name_valid(type))
         return;
+    RunningJob parent;
+    if (!node_running_find(daemon->node, news->id, &parent)) {
+        log_event(LOG_WARN, "job.late_child", "bytes=%zu", line.bytes);
+        return; /* the attempt does not count any more: the next one adds it */
+    }
     char *key = arena_take(&daemon->step, 64);
     char id[ID_TEXT_BYTES];
     snprintf(key, 64, "child:%s:%u:%d", id_text(news->id, id), news->attempt,
@@ -297,8 +302,9 @@ static void take_child_now(Daemon *daemon, RunNews *news)
     job->type = type;
     job->payload = line;
     job->parent = news->id;
-    job->tenant = SLICE_LITERAL("default");
-    job->queue = SLICE_LITERAL("default");
+    job->tenant = parent.tenant;
+    job->priority = PRIORITY_UNSET; /* what its handler says */
+    job->max_retries = RETRIES_OPEN;
     Event *event = daemon_event(daemon, EVENT_ADD);
     event->jobs = job;
     event->count = 1;

@@ -28,12 +28,13 @@ static void reply(Daemon *daemon, const Effect *effect)
 }
 
 /* Told as an end in the next turn. */
-static void cannot_start(Daemon *daemon, const Job *job, const char *text)
+static void cannot_start(Daemon *daemon, const Job *job, const char *text, bool gone)
 {
     RunNews *news = MEM_NEW(RunNews);
     news->kind = RUN_FAILED;
     news->id = job->id;
     news->attempt = job->attempt;
+    news->node_fault = gone; /* not charged: it waits for a handler again */
     buf_printf(&news->text, "cannot start: %s", text);
     mailbox_put(&daemon->news, &news->mail);
 }
@@ -49,7 +50,8 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     if (!job->command.bytes) {
         const Handler *handler = node_handler(daemon->node, job->tenant, job->type);
         if (!handler || handler_order(handler, &arena, &running, &why)) {
-            cannot_start(daemon, job, handler ? why.text : "its handler is gone");
+            cannot_start(daemon, job, handler ? why.text : "its handler is gone",
+                         !handler);
             arena_done(&arena);
             return;
         }
@@ -60,7 +62,7 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
         .job = &running,
         .document = buf_slice(&document),
         .deadline_ms = deadline_ms,
-        .children_now = slice_is(job->children, "immediate"),
+        .children_now = slice_is(running.children, "immediate"),
     };
     runner_start(daemon->runner, &order);
     buf_done(&document);

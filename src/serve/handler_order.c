@@ -47,6 +47,8 @@ static size_t take_quoted(Slice rest, Buf *out)
         char c = rest.data[i];
         if (c == quote)
             return i + 1;
+        if (!c)
+            return 0;
         bool escape = quote == '"' && c == '\\' && i + 1 < rest.bytes &&
                       strchr("\"\\$`", rest.data[i + 1]);
         buf_add_char(out, escape ? rest.data[++i] : c);
@@ -66,11 +68,14 @@ static Err add_shell_words(Slice body, Buf *out, Error *why)
             i++;
             continue;
         }
+        if (!c)
+            return error_set(why, ERR_INVALID, "an exec body cannot hold a NUL byte");
         in_word = true;
         if (c == '\'' || c == '"') {
             size_t taken = take_quoted(slice_from(body, i), out);
             if (!taken)
-                return error_set(why, ERR_INVALID, "the exec body has an open quote");
+                return error_set(why, ERR_INVALID,
+                                 "the exec body has a quote that is not closed");
             i += taken;
             continue;
         }
@@ -91,7 +96,7 @@ Err words_parse(Slice body, Buf *out, Error *why)
         at++;
     bool json = at < body.bytes && body.data[at] == '[';
     Err err = json ? add_json_words(body, out, why) : add_shell_words(body, out, why);
-    if (!err && out->bytes == before)
+    if (!err && (out->bytes == before || !out->data[before]))
         err = error_set(why, ERR_INVALID, "the exec body names no command");
     return err;
 }
@@ -121,14 +126,34 @@ static Err command_of(const Handler *handler, Buf *out, Error *why)
                      lang_name(handler->lang));
 }
 
+static bool sets(Slice env, Slice name)
+{
+    Slice item;
+    while (list_next(&env, &item))
+        if (slice_equal(slice_cut(&item, '='), name))
+            return true;
+    return false;
+}
+
+/* The handler's variables that the job does not set itself, then the job's. */
+static void merge_env(Buf *out, Slice handler, Slice job)
+{
+    Slice item;
+    while (list_next(&handler, &item)) {
+        Slice rest = item;
+        if (!sets(job, slice_cut(&rest, '=')))
+            add_word(out, item);
+    }
+    buf_add_slice(out, job);
+}
+
 Err handler_order(const Handler *handler, Arena *arena, Job *job, Error *why)
 {
     Buf command = { 0 };
     Buf env = { 0 };
     Err err = command_of(handler, &command, why);
     if (!err) {
-        buf_add_slice(&env, handler->env);
-        buf_add_slice(&env, job->env);
+        merge_env(&env, handler->env, job->env);
         job->command = slice_copy(arena, buf_slice(&command));
         job->env = slice_copy(arena, buf_slice(&env));
         job->flags |= JOB_PROTOCOL;

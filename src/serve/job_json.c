@@ -208,7 +208,10 @@ static void time_part(JsonOut *json, const Job *job)
     json_time(json, "finished_at", owned ? 0 : job->finished_ms);
     json_int(json, "attempt", job->attempt);
     json_int(json, "retry_number", job->retry_number);
-    int_unless(json, "max_retries", job->max_retries, RETRIES_UNSET);
+    if (job->max_retries < 0) /* no limit, or its handler will say */
+        json_null(json, "max_retries");
+    else
+        json_int(json, "max_retries", job->max_retries);
     duration_or_null(json, "retry_delay", job->retry_delay_ms);
     duration_or_null(json, "retry_window", job->retry_window_ms);
     duration_or_null(json, "max_run_time", job->max_run_ms);

@@ -753,6 +753,8 @@ Err job_read_param(JobReader *in, Slice name, Slice text)
 Err patch_read(JobReader *in, const JsonIn *object, Patch *out_patch)
 {
     job_read_begin(in);
+    in->job.queue = SLICE_LITERAL("default"); /* what null stands for */
+    in->job.priority = PRIORITY_DEFAULT;
     Err err = read_fields(in, object, true);
     if (!err)
         err = exclusives(in);

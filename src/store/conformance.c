@@ -465,6 +465,13 @@ void store_dump(Store *store, Buf *out)
     dump_jobs(&dump);
     dump_lanes(&dump);
     dump_load(&dump, "due", &(Load){ .kind = LOAD_DUE, .dt_ms = SCENE_WALL, .limit = 5 });
+    static const char *const types[] = { "a", "b", "c", "resize" };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        dump_load(&dump, "blocked",
+                  &(Load){ .kind = LOAD_BLOCKED,
+                           .tenant = SLICE_LITERAL(SCENE_TENANT),
+                           .key = slice_text(types[i]),
+                           .limit = 50 });
     dump_load(&dump, "running", &(Load){ .kind = LOAD_RUNNING });
     for (int i = 0; i < 2; i++)
         dump_load(&dump, "old",

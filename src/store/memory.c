@@ -396,8 +396,7 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_WINDOW:
         return in_window(load, job);
     case LOAD_DUE:
-        return job->state == JOB_DEFERRED || job->state == JOB_RETRYING ||
-               job->state == JOB_BLOCKED;
+        return state_in(job->state, STATES_TIMED);
     case LOAD_BLOCKED:
         return job->state == JOB_BLOCKED && slice_equal(job->tenant, load->tenant) &&
                slice_equal(job->type, load->key);

@@ -146,10 +146,16 @@ static void change_finish(Row *row, const Op *op)
 
 static void change_fields(Job *job, const Op *op)
 {
-    if (op->fields & FIELD_PRIORITY)
+    if (op->fields & FIELD_HANDLER)
+        job_take_handled(job, op->job);
+    if (op->fields & FIELD_PRIORITY) {
         job->priority = op->priority;
-    if (op->fields & FIELD_QUEUE)
+        job->flags &= ~(uint32_t)JOB_OPEN_PRIORITY;
+    }
+    if (op->fields & FIELD_QUEUE) {
         job->queue = op->queue;
+        job->flags &= ~(uint32_t)JOB_OPEN_QUEUE;
+    }
     if (op->fields & FIELD_PAYLOAD)
         job->payload = op->payload;
     if (op->fields & FIELD_TAGS)

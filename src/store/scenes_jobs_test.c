@@ -493,6 +493,88 @@ static void what_is_due_comes_oldest_first(Scene *scene)
     loaded_done(&due);
 }
 
+static JobId add_blocked(Scene *scene, const char *tenant, const char *type,
+                         int64_t dt_ms)
+{
+    Job *job = scene_job(scene, "q");
+    job->tenant = slice_text(tenant);
+    job->type = slice_text(type);
+    job->state = JOB_BLOCKED;
+    job->dt_ms = dt_ms;
+    return scene_add(scene, job);
+}
+
+/* S2.83: found by tenant and type when their handler comes, and when their time is up. */
+static void jobs_that_wait_for_a_handler_are_found(Scene *scene)
+{
+    JobId first = add_blocked(scene, SCENE_TENANT, "resize", SCENE_WALL + 90);
+    JobId second = add_blocked(scene, SCENE_TENANT, "resize", SCENE_WALL + 70);
+    JobId mail = add_blocked(scene, SCENE_TENANT, "mail", SCENE_WALL + 80);
+    add_blocked(scene, "other", "resize", SCENE_WALL + 1000);
+    Job *ready = scene_job(scene, "q");
+    ready->type = SLICE_LITERAL("resize");
+    scene_add(scene, ready);
+    Load load = { .kind = LOAD_BLOCKED,
+                  .tenant = SLICE_LITERAL(SCENE_TENANT),
+                  .key = SLICE_LITERAL("resize") };
+    Loaded loaded = scene_load(scene, &load); /* by id, whenever their time is up */
+    assert_int_equal(loaded.count, 2);
+    assert_false(loaded.more);
+    assert_true(loaded.jobs[0].id == first);
+    assert_true(loaded.jobs[1].id == second);
+    loaded_done(&loaded);
+    load.limit = 1;
+    loaded = scene_load(scene, &load);
+    assert_int_equal(loaded.count, 1);
+    assert_true(loaded.more);
+    loaded_done(&loaded);
+    load.key = SLICE_LITERAL("never used");
+    loaded = scene_load(scene, &load);
+    assert_int_equal(loaded.count, 0);
+    loaded_done(&loaded);
+    Loaded due = scene_load(scene, &(Load){ .kind = LOAD_DUE, .dt_ms = SCENE_WALL + 80 });
+    assert_int_equal(due.count, 2);
+    assert_true(due.jobs[0].id == second);
+    assert_true(due.jobs[1].id == mail);
+    assert_int_equal(due.next_due_ms, SCENE_WALL + 90);
+    loaded_done(&due);
+}
+
+/* What a handler says for a job that came before it. */
+static void a_job_takes_what_its_first_handler_says(Scene *scene)
+{
+    JobId id = add_blocked(scene, SCENE_TENANT, "resize", SCENE_WALL + 90);
+    Job says = scene_must_get(scene, id);
+    Buf before = { 0 };
+    Buf after = { 0 };
+    says.flags = JOB_KEEP_STATE;
+    says.queue = SLICE_LITERAL("pictures");
+    says.priority = 9;
+    says.max_run_ms = 1000;
+    says.service_ms = 500;
+    says.max_retries = 2;
+    says.retry_delay_ms = 30;
+    says.retry_window_ms = 40;
+    says.then = SLICE_LITERAL("publish");
+    says.on_error = SLICE_LITERAL("alarm");
+    says.children = SLICE_LITERAL("immediate");
+    says.user = SLICE_LITERAL("nobody");
+    says.resources = (Slice){ "k=1\0", 4 };
+    Op free = scene_move(scene, id, JOB_READY);
+    free.fields = FIELD_HANDLER;
+    free.job = &says;
+    assert_int_equal(scene_do(scene, &free), OP_APPLIED);
+    Job job = scene_must_get(scene, id);
+    says.state = JOB_READY;
+    says.dt_ms = job.dt_ms;
+    job_pack(&before, &says);
+    job_pack(&after, &job);
+    assert_true(slice_equal(buf_slice(&before), buf_slice(&after)));
+    buf_done(&before);
+    buf_done(&after);
+    scene_expect_window(scene, "pictures", &id, 1);
+}
+
 static void a_held_job_keeps_its_place(Scene *scene)
 {
     JobId first = scene_add_ready(scene, "q");
@@ -620,6 +702,8 @@ const SceneRow scenes_of_jobs[] = {
     SCENE(a_lane_gives_out_in_order),
     SCENE(each_lane_shows_its_head),
     SCENE(what_is_due_comes_oldest_first),
+    SCENE(jobs_that_wait_for_a_handler_are_found),
+    SCENE(a_job_takes_what_its_first_handler_says),
     SCENE(a_held_job_keeps_its_place),
     SCENE(fields_change_while_it_waits),
     SCENE(an_operator_may_try_a_final_job_again),

@@ -141,8 +141,8 @@ static void keep_result(Sqlite *sqlite, const Job *job, Slice result)
 }
 
 #define FIELDS_IN_SPEC                                                                   \
-    (FIELD_PAYLOAD | FIELD_TAGS | FIELD_MAX_RUN | FIELD_RETRY |                          \
-     FIELD_RUN_AT) /* or beside it */
+    (FIELD_PAYLOAD | FIELD_TAGS | FIELD_MAX_RUN | FIELD_RETRY | FIELD_RUN_AT |           \
+     FIELD_HANDLER) /* or beside it */
 
 static OpResult change_job(Sqlite *sqlite, const Op *op)
 {

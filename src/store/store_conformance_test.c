@@ -304,7 +304,7 @@ static Op random_op(Walk *walk, Store *store)
     op.attempt = (uint32_t)rng_below(&walk->rng, 3);
     op.to = (JobState)rng_below(&walk->rng, JOB_STATES);
     op.from = rng_percent(&walk->rng, 10) ? (JobStates)rng_below(&walk->rng, 4096) : 0;
-    op.fields = rng_percent(&walk->rng, 30) ? (uint32_t)rng_below(&walk->rng, 128) : 0;
+    op.fields = rng_percent(&walk->rng, 30) ? (uint32_t)rng_below(&walk->rng, 256) : 0;
     op.priority = (int64_t)rng_below(&walk->rng, 3);
     op.progress = (int32_t)rng_below(&walk->rng, 102) - 1;
     op.retry_number = (uint32_t)rng_below(&walk->rng, 4);
@@ -329,6 +329,8 @@ static Op random_op(Walk *walk, Store *store)
     if (op.kind == OP_CLAIM || op.kind == OP_FINISH || op.kind == OP_PAUSE ||
         op.kind == OP_PROGRESS)
         aim(walk, store, &op);
+    if (op.kind == OP_MOVE && (op.fields & FIELD_HANDLER))
+        op.job = random_job(walk);
     if (op.kind == OP_MOVE || op.kind == OP_REMOVE) {
         op.attempt = 0;
         op.lock = (Slice){ NULL, 0 };
