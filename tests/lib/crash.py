@@ -50,6 +50,7 @@ class Crashes:
 
     def __init__(self, place, seed, *options, data=None, acts=True):
         self.luck = random.Random(seed)
+        self.kills = 0
         self.node = place.daemon("--slots", "6", "--set", "journal.segment=256K",
                                  "--set", "daemon.log_level=warn", *options, data=data)
         self.history = History(place.path / f"history-{seed}.jsonl")
@@ -72,12 +73,24 @@ class Crashes:
         self.load.crashes += 1
 
     def kill(self):
+        self.kills += 1
         self.crash("daemon")
         self.node.kill()
 
+    def kill_launcher(self):
+        """Its jobs die with it, at the latest when the next one starts."""
+        self.history.crash("launcher")
+        self.node.kill_launcher()
+
     def cycle(self):
-        """Some load, then the crash; now and then another one while it recovers."""
+        """Some load, then a crash: mostly of the daemon, at times of its launcher or of
+        both; now and then another one while it recovers."""
         time.sleep(self.luck.uniform(0.02, 0.4))
+        luck = self.luck.random()
+        if luck < 0.15:
+            self.kill_launcher()
+        if luck < 0.08:
+            return
         self.kill()
         while self.luck.random() < 0.25:
             self.node.spawn()

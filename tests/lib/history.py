@@ -268,7 +268,8 @@ class Judge:
                                      f"{row['exitcode']}, but its run told no end")
             return
         code = AGAIN_EXITCODE if end[0] == AGAIN else OUTCOMES.get(end[0], (0, 0))[1]
-        lost = row["exitcode"] == LOST_EXITCODE and self.crash_in(end[1], float("inf"))
+        began = run.begins[0] if run.begins else end[1]
+        lost = row["exitcode"] == LOST_EXITCODE and self.crash_in(began, float("inf"))
         if row["exitcode"] != code and not lost and not stopped:
             self.fault("untrue", f"{id} attempt {row['attempt']} ended with {end[0]} and "
                                  f"is recorded with {row['exitcode']}")
@@ -294,12 +295,15 @@ class Judge:
             self.again(id, before, after)
 
     def again(self, id, before, after):
-        """What called for the second run?"""
-        if before.end and before.end[0] == AGAIN:
-            return
+        """What called for the second run? And was the first one over?"""
         if not before.begins or not after.begins:
             return
         began, next_began = before.begins[0], after.begins[0]
+        if before.end and before.end[1] > next_began + SLACK:
+            self.fault("twice", f"{id} attempts {before.attempt} and {after.attempt} ran "
+                                "at the same time")
+        if before.end and before.end[0] == AGAIN:
+            return
         if any(act[2] <= next_began + SLACK for act in self.acted(id, "retry", "resume")):
             self.count["runs_asked_for"] += 1
             return

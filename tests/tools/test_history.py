@@ -295,6 +295,18 @@ def test_a_crash_of_the_launcher_may(story):
     assert "repeated after a loss 1" in story.verdict().ledger()
 
 
+def test_two_attempts_at_the_same_time(story):
+    story.add("m1", id="j1")
+    story.begin("j1", "m1")
+    story.crash("launcher")
+    story.begin("j1", "m1", attempt=2)
+    story.end("j1", "m1")
+    story.end("j1", "m1", attempt=2)
+    story.shown("j1", "m1", attempt=2)
+    story.rows("j1", 502, 200)
+    assert story.kinds() == ["twice"]
+
+
 def test_one_attempt_started_twice(story):
     good(story)
     story.begin("j1", "m1")
