@@ -248,8 +248,9 @@ def test_order_states_and_counters_are_the_same_after_a_crash(place):
 
 
 def count_fields(stats):
-    """The numbers of waiting and finished jobs, wherever they stand in the answer."""
-    return stats.get("jobs", stats.get("states"))
+    """The numbers of jobs, of all and by queue."""
+    assert stats["jobs"]["ready"] == 9
+    return stats["jobs"], sorted(map(str, stats["queues"]))
 
 
 def test_ids_never_go_back(place):

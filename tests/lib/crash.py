@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """crash - a daemon that is killed again and again under load, and the verdict on it."""
+import collections
 import contextlib
 import random
 import sqlite3
@@ -38,8 +39,12 @@ def verdict(node, load, history, witness, luck):
     done = [job for job in jobs if job["state"] == "done"]
     for job in luck.sample(done, min(len(done), RESULTS)):
         job["result"] = api.request("GET", f"/jobs/{job['id']}/result").body.decode()
+    counted = {state: number for state, number in api.get("/stats")["jobs"].items() if number}
     api.close()
     judged = judge(history.records, witness.lines(), jobs, attempts_of(node.data))
+    states = dict(collections.Counter(job["state"] for job in jobs))
+    if counted != states:
+        judged.fault("counters", f"counted {counted}, there are {states}")
     if (damage := damage_of(node.data)) != "ok":
         judged.fault("damaged", f"the database: {damage}")
     return judged
