@@ -162,9 +162,10 @@ static void take_start_answer(Daemon *daemon, const Ask *ask)
     if (!ask->err && ask->loaded.count) {
         Job job = ask->loaded.jobs[0];
         job.attempt = ask->attempt;
-        daemon_start_job(daemon, &job, ask->deadline_ms);
+        daemon_start_asked(daemon, &job, ask->deadline_ms);
         return;
     }
+    map_remove(&daemon->early_signals, ask->load.id);
     Event *event = daemon_event(daemon, EVENT_ENDED);
     event->id = ask->load.id;
     event->attempt = ask->attempt;

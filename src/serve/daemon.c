@@ -75,6 +75,11 @@ const Metrics *daemon_metrics(const Daemon *daemon)
     return daemon->metrics;
 }
 
+const NodeSettings *daemon_first_settings(const Daemon *daemon)
+{
+    return &daemon->node_first;
+}
+
 const DaemonFacts *daemon_facts(const Daemon *daemon)
 {
     return &daemon->facts;
@@ -608,6 +613,7 @@ static void free_memory(Daemon *daemon)
     metrics_free(daemon->metrics);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
+    map_done(&daemon->early_signals);
     mem_free(daemon->marks);
     mem_free(daemon->events);
     arena_done(&daemon->step);
