@@ -162,6 +162,39 @@ def test_a_store_that_is_locked_for_a_while_gets_everything_in_order(place):
     assert len(node.api().all()) == len(ids) + 1
 
 
+@pytest.mark.parametrize("action", ["kill", "pause"])
+def test_what_is_done_to_a_job_before_its_process_starts_is_not_lost(place, action):
+    """The start waits for the store, which is slow; a signal must not overtake it."""
+    mark = place.path / "mark"
+    node = place.daemon("--set", "scheduling.enabled=off").start()
+    id = node.api().add(command=["/bin/sh", "-c", "sleep 0.3; echo >\"$0\"", str(mark)])["id"]
+    node.restart() # and nothing of the job is in memory
+    api = node.api()
+    api.until(id, "ready")
+    db = sqlite3.connect(node.data / "pawl.db", isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    api.request("PATCH", "/config", {"enabled": True})
+    wait_for(lambda: f"event=job.started job={id}" in node.log(), 10, "it is not claimed")
+    asked = node.api()
+    asked.conn.connect()
+    asked.conn.request("POST", f"/api/v1/jobs/{id}/{action}")
+    wait_for(lambda: len(node.log().splitlines()[-1:]) and not node.jobs(), 2)
+    time.sleep(0.2) # for the request to come through
+    db.execute("ROLLBACK")
+    db.close()
+    asked.conn.getresponse().read()
+    if action == "kill":
+        assert api.until(id)["state"] == "cancelled"
+    else:
+        api.until(id, "paused")
+        time.sleep(0.6)
+        assert api.job(id)["state"] == "paused"
+    assert not mark.exists()
+    if action == "pause":
+        api.act(id, "resume")
+        assert api.until(id)["state"] == "done" and mark.exists()
+
+
 # --- damage in the journal ----------------------------------------------------------------
 
 def journal_files(node):
