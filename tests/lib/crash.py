@@ -66,12 +66,11 @@ class Crashes:
         self.node.start()
         self.load.start()
 
-    def crash(self, kind):
-        """To be said before it happens."""
+    def crash(self, kind, do):
         if self.load.error:
             self.load.stop()
         self.load.crashes |= 1
-        self.history.crash(kind)
+        self.history.crash(kind, do)
 
     def up(self):
         self.node.start()
@@ -79,13 +78,11 @@ class Crashes:
 
     def kill(self):
         self.kills += 1
-        self.crash("daemon")
-        self.node.kill()
+        self.crash("daemon", self.node.kill)
 
     def kill_launcher(self):
         """Its jobs die with it, at the latest when the next one starts."""
-        self.history.crash("launcher")
-        self.node.kill_launcher()
+        self.history.crash("launcher", self.node.kill_launcher)
 
     def cycle(self):
         """Some load, then a crash: mostly of the daemon, at times of its launcher or of

@@ -55,9 +55,12 @@ class History:
                 self.file.write(json.dumps(record) + "\n")
         return record
 
-    def crash(self, kind):
-        """kind: `daemon` (kill -9, its launcher goes on), `launcher` or `power`."""
-        self.add("crash", "ok", kind=kind)
+    def crash(self, kind, do):
+        """kind: `daemon` (kill -9, its launcher goes on), `launcher` or `power`. It
+        happens some time while do() runs."""
+        began = now()
+        do()
+        self.add("crash", "ok", kind=kind, since=began)
 
     def read(self, since, job):
         """A job object that was answered; `since`: when it was asked for."""
@@ -147,7 +150,8 @@ class Judge:
         self.reads[record["id"]].append((record["since"], record["at"], record["seen"]))
 
     def take_crash(self, record):
-        self.crashes.append((record["at"], record["kind"]))
+        self.crashes.append((record.get("since", record["at"]), record["at"],
+                             record["kind"]))
 
     def acted(self, id, *actions):
         """What may have had an effect on the job."""
@@ -276,8 +280,8 @@ class Judge:
 
     def crash_in(self, begin, end):
         """Whether something died that takes jobs with it."""
-        return any(kind != "daemon" and begin - SLACK <= at <= end + SLACK
-                   for at, kind in self.crashes)
+        return any(kind != "daemon" and begin - SLACK <= at and since <= end + SLACK
+                   for since, at, kind in self.crashes)
 
     def runs_of(self, id, runs):
         marker = self.marker_of.get(id)
@@ -339,7 +343,7 @@ class Judge:
             f"runs {count['runs']}, repeated after a loss {count['runs_repeated']}, "
             f"asked for {count['runs_asked_for']}",
             "crashes " + (", ".join(f"{kind} {number}" for kind, number in
-                                    collections.Counter(k for _, k in self.crashes)
+                                    collections.Counter(k for _, _, k in self.crashes)
                                     .items()) or "none"),
             "ended " + ", ".join(f"{state} {count['state_' + state]}" for state in FINAL) +
             f"; waiting for ever {count['state_blocked']}",

@@ -22,14 +22,16 @@ class PowerCuts(Crashes):
         self.up()
 
     def cut(self):
-        """Power is gone for the disk first and then for every process."""
-        self.crash("power")
+        self.crash("power", self.power_off)
+        self.disk.umount()
+
+    def power_off(self):
+        """It is gone for the disk first and then for every process."""
         self.disk.cut()
         self.node.kill()
         self.node.kill_launcher()
         while self.node.jobs():
             self.node.kill_jobs()
-        self.disk.umount()
 
     def close(self):
         super().close()
