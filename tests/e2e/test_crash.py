@@ -6,6 +6,7 @@ tests/prove/crash does the same thousands of times.
 """
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -178,6 +179,29 @@ def test_a_paused_job_stays_paused_over_a_crash(place):
     time.sleep(0.3) # ten times as long as it would need
     assert not job.ended() and node.api().job(job.id)["state"] == "paused"
     node.api().act(job.id, "resume")
+    assert job.end()["attempt"] == 1
+
+
+@pytest.mark.parametrize("last", ["pause", "resume"])
+def test_a_pause_that_never_reached_the_job_is_made_good(place, last):
+    """The launcher does not listen, the daemon's words pile up and are lost with it."""
+    node = place.daemon().start()
+    job = Long(place, node, max_retries=0)
+    api, launcher = node.api(), node.launcher()
+    os.kill(launcher, signal.SIGSTOP)
+    for _ in range(400): # more than a socket takes
+        api.act(job.id, "pause")
+        api.act(job.id, "resume")
+    if last == "pause":
+        api.act(job.id, "pause")
+    node.kill()
+    os.kill(launcher, signal.SIGCONT)
+    node.start()
+    job.let_go()
+    if last == "pause":
+        time.sleep(0.3)
+        assert not job.ended() and node.api().job(job.id)["state"] == "paused"
+        node.api().act(job.id, "resume")
     assert job.end()["attempt"] == 1
 
 

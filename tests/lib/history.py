@@ -308,7 +308,7 @@ class Judge:
                                 "at the same time")
         if before.end and before.end[0] == AGAIN:
             return
-        if any(act[2] <= next_began + SLACK for act in self.acted(id, "retry", "resume")):
+        if any(act[2] <= next_began + SLACK for act in self.acted(id, "retry")):
             self.count["runs_asked_for"] += 1
             return
         if self.crash_in(began, next_began):
