@@ -510,6 +510,9 @@ static void queries_look_everywhere(Scene *scene)
     char text[64];
     snprintf(text, sizeof text, "id:%s", id_text(failed, id));
     assert_string_equal(scene_query(scene, text, 0), scene_ids(scene, &failed, 1));
+    snprintf(text, sizeof text, "-id:%s", id);
+    const JobId others[] = { odd, held, running, ready, done };
+    assert_string_equal(scene_query(scene, text, 0), scene_ids(scene, others, 5));
     snprintf(text, sizeof text, "id:<%s", id);
     const JobId below[] = { ready, done };
     assert_string_equal(scene_query(scene, text, 1), scene_ids(scene, below, 2));
