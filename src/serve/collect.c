@@ -281,13 +281,27 @@ static void take_failed(Daemon *daemon, RunNews *news)
                               .error = buf_slice(&news->text) };
 }
 
-/* A job added at once by a running one. The key makes it one job however often the line
- * is read again after a restart. */
+typedef struct TenantOf {
+    JobId id;
+    Slice tenant;
+} TenantOf;
+
+static void note_tenant(void *context, const RunningJob *job)
+{
+    TenantOf *of = context;
+    if (job->id == of->id)
+        of->tenant = job->tenant;
+}
+
+/* A job added at once by a running one, for the same tenant whatever the line says. The
+ * key makes it one job however often the line is read again after a restart. */
 static void take_child_now(Daemon *daemon, RunNews *news)
 {
     Slice line = buf_slice(&news->text);
     Slice type = slice_cut(&line, '|');
-    if (!name_valid(type))
+    TenantOf parent = { .id = news->id };
+    node_running(daemon->node, note_tenant, &parent);
+    if (!name_valid(type) || !parent.tenant.bytes)
         return;
     char *key = arena_take(&daemon->step, 64);
     char id[ID_TEXT_BYTES];
@@ -298,7 +312,7 @@ static void take_child_now(Daemon *daemon, RunNews *news)
     job->type = type;
     job->payload = line;
     job->parent = news->id;
-    job->tenant = SLICE_LITERAL("default");
+    job->tenant = parent.tenant;
     job->queue = SLICE_LITERAL("default");
     Event *event = daemon_event(daemon, EVENT_ADD);
     event->jobs = job;
