@@ -113,6 +113,28 @@ def test_a_job_that_ends_while_the_daemon_is_down(place):
     assert len(job.witness.lines()) == 2
 
 
+def test_children_are_added_once_over_a_crash(place):
+    """S2.48: their lines are read again by the next daemon, and mean the same jobs."""
+    node = place.daemon().start()
+    gate = place.path / "gate"
+    script = """echo 'J!: now|1'; echo 'J: later|2'; echo 'P: 30 begun'
+                while [ ! -e "$0" ]; do sleep 0.02; done; echo 'J!: now|3'; echo 'J: later|4'
+                echo 'R: 200 result'"""
+    job = node.api().add(command=["/bin/sh", "-c", script, str(gate)], protocol=True)
+    wait_for(lambda: node.api().all(parent=job["id"]), 20)
+    for _ in range(2):
+        node.restart()
+    gate.touch()
+    api = node.api()
+    ended = api.until(job["id"])
+    assert (ended["state"], ended["attempt"], ended["progress"]) == ("done", 1, 30)
+    assert api.request("GET", f"/jobs/{job['id']}/result").body == b"result"
+    node.restart()
+    children = node.api().all(parent=job["id"])
+    assert sorted((child["type"], child["payload"]) for child in children) == [
+        ("later", "2"), ("later", "4"), ("now", "1"), ("now", "3")]
+
+
 def test_many_restarts_of_the_daemon_and_one_run(place):
     node = place.daemon().start()
     job = Long(place, node, max_retries=0)

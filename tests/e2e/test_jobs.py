@@ -846,14 +846,16 @@ def test_j_lines_become_jobs(api):
         assert (job["parent"], job["tenant"], job["state"]) == (id, "default", "blocked")
 
 
-def test_children_stay_with_the_tenant(api):
+@pytest.mark.parametrize("mark", ["J", "#J", "J!"])
+def test_children_stay_with_the_tenant(api, mark):
     """S2.120: whatever the line says."""
-    job = api.add(command=["/bin/sh", "-c", "echo 'J: other:x|p'"], tenant="acme",
+    job = api.add(command=["/bin/sh", "-c", f"echo '{mark}: other:x|p'"], tenant="acme",
                   protocol=True)
     wait_for(lambda: api.request("GET", f"/jobs/{job['id']}?tenant=acme").json()["state"]
              == "done", 20)
     child, = api.all(parent=job["id"], tenant="acme")
-    assert child["tenant"] == "acme"
+    assert (child["tenant"], child["type"], child["payload"]) == ("acme", "other:x", "p")
+    assert api.all(parent=job["id"]) == []
 
 
 def test_a_retried_attempt_does_not_add_twice(api):
