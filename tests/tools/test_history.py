@@ -49,7 +49,8 @@ class Story:
     def shown(self, id, marker, state="done", attempt=1, status=0, **more):
         exitcode = {0: 200, 65: 465, 3: 500, None: None}[status]
         size = len(f"{marker}.{attempt}") if status == 0 else 0
-        self.jobs[id] = {"id": id, "name": marker, "type": "run", "state": state, "attempt": attempt,
+        self.jobs[id] = {"id": id, "name": marker, "type": "run", "state": state,
+                         "attempt": attempt,
                          "exitcode": exitcode, "exit_status": status, "retry_number": 0,
                          "result_size": size, **more}
         return self.jobs[id]
