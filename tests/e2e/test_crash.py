@@ -42,7 +42,7 @@ def test_twenty_kills_under_load(place, capsys):
     assert judged.count["runs"] > 200
 
 
-# --- a job that runs while the daemon dies (S1.29 does not apply: nobody was lost) --------
+# --- a job that runs while the daemon dies (S1.29 does not apply: nobody was lost) ----
 
 # $1 witness, $2 the file that lets it end. Says something before and after the crash.
 LONG = """\

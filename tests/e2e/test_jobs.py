@@ -81,7 +81,7 @@ def when(text):
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00")
 
 
-# --- adding and looking -----------------------------------------------------------------------
+# --- adding and looking ---------------------------------------------------------------
 
 def test_add_one_job_and_look_at_it(api, queue):
     """S2.13-S2.22, S2.36, S1.31-S1.35, S0.42, S0.46."""
@@ -148,7 +148,7 @@ def test_a_job_of_a_tenant_is_not_seen_by_others(api):
     assert api.request("POST", f"/jobs/{job['id']}/cancel?tenant=acme").status == 200
 
 
-# --- wait= -------------------------------------------------------------------------------------
+# --- wait= ----------------------------------------------------------------------------
 
 def test_wait_answers_with_the_end(api):
     answer = api.request("POST", "/jobs?wait=PT20S",
@@ -174,7 +174,7 @@ def test_wait_answers_202_when_it_has_passed(api, home):
     assert api.until(job["id"])["state"] == "done"
 
 
-# --- Idempotency-Key -----------------------------------------------------------------------------
+# --- Idempotency-Key ------------------------------------------------------------------
 
 def test_a_repeat_with_the_same_key_is_the_same_job(api, queue):
     headers = {"Idempotency-Key": uuid.uuid4().hex}
@@ -213,7 +213,7 @@ def test_the_same_key_from_many_clients_at_once(node, queue):
     assert len(node.api().all(queue=queue)) == 1
 
 
-# --- many at once ----------------------------------------------------------------------------------
+# --- many at once ---------------------------------------------------------------------
 
 def test_lines_good_and_bad(api, queue):
     """S2.59 in its new form: one answer per line, in order, and a summary."""
@@ -278,7 +278,7 @@ def test_the_founding_path(api, queue):
         job["id"] for job in api.all(queue=queue, tenant="acme", limit=1)][:1]
 
 
-# --- lists ---------------------------------------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------------
 
 @pytest.fixture
 def ten(api, queue):
@@ -347,7 +347,7 @@ def test_an_item_is_what_get_of_one_gives(api, ten, queue):
         assert item == api.job(item["id"])
 
 
-# --- order (S0.6-S0.8, S0.47, S3.1-S3.4, S3.52) -------------------------------------------------------------
+# --- order (S0.6-S0.8, S0.47, S3.1-S3.4, S3.52) ---------------------------------------
 
 def test_priority_first_then_age(api, home, queue, slots):
     witness = gate(home)
@@ -413,7 +413,7 @@ def test_nothing_starts_while_disabled(api, queue, slots):
     assert api.until(id)["state"] == "done"
 
 
-# --- time --------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------
 
 def test_a_deferred_job_runs_when_its_time_has_come(api):
     """S2.9, S2.15, S1.33."""
@@ -444,7 +444,7 @@ def test_durations(api, text, shown):
     api.act(job["id"], "cancel")
 
 
-# --- outcomes (S2.50-S2.56, S2.116, S2.121, S2.122) ----------------------------------------------------------------
+# --- outcomes (S2.50-S2.56, S2.116, S2.121, S2.122) -----------------------------------
 
 OUTCOMES = [
     ("exit 0", "done", "ok", 200, 0, None),
@@ -509,7 +509,7 @@ def test_without_protocol_lines_mean_nothing(api, queue):
     assert listed(api, parent=job["id"]) == []
 
 
-# --- retries (S1.30, S2.54, S2.55, S2.58, S1.20, S1.55) ------------------------------------------------------------
+# --- retries (S1.30, S2.54, S2.55, S2.58, S1.20, S1.55) -------------------------------
 
 def test_retries_until_rejected(api, home):
     witness = gate(home)
@@ -564,7 +564,7 @@ def test_failed_is_never_retried(api):
     assert (job["state"], job["attempt"]) == ("failed", 1)
 
 
-# --- actions (S0.75, S4.74-S4.79) ------------------------------------------------------------------------------------
+# --- actions (S0.75, S4.74-S4.79) -----------------------------------------------------
 
 def test_hold_and_release(api, queue, slots):
     id = shell(api, "true", queue=queue)["id"]
@@ -587,7 +587,8 @@ def test_cancel_a_waiting_job(api, home):
 
 
 def test_cancel_a_running_job(api):
-    id = shell(api, "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done")["id"]
+    id = shell(api, "trap 'echo bye; exit 0' TERM; echo up; "
+                    "while :; do sleep 0.02; done")["id"]
     wait_for(lambda: api.log(id) == b"up\n", 20)
     api.act(id, "cancel", body={})
     job = api.until(id)
@@ -707,7 +708,7 @@ def test_delete(node, api, home):
     wait_for(lambda: not node.jobs(), 10)
 
 
-# --- what a job sees (interfaces 3) ---------------------------------------------------------------------------------------
+# --- what a job sees (interfaces 3) ---------------------------------------------------
 
 def test_the_environment_of_a_job(node, api, queue):
     """S0.31, S0.37, S0.57: who it is, where its document is, and nothing of the daemon's."""
@@ -780,7 +781,7 @@ def test_arguments_arrive_as_they_were_sent(api):
     assert api.log(id).decode() == "".join(f"[{word}]" for word in words)
 
 
-# --- logs and results --------------------------------------------------------------------------------------------------------
+# --- logs and results -----------------------------------------------------------------
 
 def test_follow_streams_until_the_end(node, api, home):
     path = gate(home)
@@ -833,7 +834,7 @@ def test_progress(api, home):
     assert api.until(id)["progress"] == 90
 
 
-# --- children (S2.47, S2.48, S2.119, S2.120) ----------------------------------------------------------------------------------
+# --- children (S2.47, S2.48, S2.119, S2.120) ------------------------------------------
 
 def test_j_lines_become_jobs(api):
     id = ran(api, "echo 'J: child.one|first payload'; echo '#J: child.two|second'; "
@@ -875,7 +876,7 @@ def test_j_with_a_mark_adds_at_once(api, home):
     assert len(api.all(parent=id)) == 1
 
 
-# --- the database (S1.9, S1.31-S1.48, S2.16, S2.22-S2.27) ------------------------------------------------------------------------
+# --- the database (S1.9, S1.31-S1.48, S2.16, S2.22-S2.27) -----------------------------
 
 def rows(node, text, *args):
     path = f"file:{node.data}/pawl.db?mode=ro"
@@ -978,7 +979,7 @@ def test_two_jobs_at_once_hold_two_resources(node, api, home):
         api.until(id)
 
 
-# --- the daemon's other answers -----------------------------------------------------------------------------------------------------
+# --- the daemon's other answers -------------------------------------------------------
 
 def test_explain_says_why_it_does_not_run(api):
     """In words and fields."""
@@ -1016,7 +1017,7 @@ def test_health_and_metrics(node, api):
     assert api.get("/openapi.json")["openapi"].startswith("3.1")
 
 
-# --- purge (S2.26, S2.91, S2.92) --------------------------------------------------------------------------------------------------------
+# --- purge (S2.26, S2.91, S2.92) ------------------------------------------------------
 
 def test_old_jobs_are_really_deleted():
     """At the start, and from then on every minute."""

@@ -50,7 +50,7 @@ def test_power_cuts_under_load(place, capsys):
     assert judged.count["adds_ok"] > 50, "there was hardly any load"
 
 
-# --- a full disk ------------------------------------------------------------------------
+# --- a full disk ----------------------------------------------------------------------
 
 SMALL_OPTIONS = ("--set", "journal.segment=1M", "--set", "limits.body=1M",
                  "--set", "journal.keep=0s")
@@ -130,7 +130,7 @@ def refusal(api):
     return None if answer.status == 201 else answer
 
 
-# --- a store that cannot be written --------------------------------------------------------
+# --- a store that cannot be written ---------------------------------------------------
 
 def test_a_store_that_is_locked_for_a_while_gets_everything_in_order(place):
     """Fault 25: the journal goes on alone; what the store missed comes later, in order."""
@@ -195,7 +195,7 @@ def test_what_is_done_to_a_job_before_its_process_starts_is_not_lost(place, acti
         assert api.until(id)["state"] == "done" and mark.exists()
 
 
-# --- damage in the journal ----------------------------------------------------------------
+# --- damage in the journal ------------------------------------------------------------
 
 def journal_files(node):
     return {path.name: path.read_bytes() for path in (node.data / "journal").iterdir()

@@ -193,7 +193,7 @@ class Load:
             if marker not in told:
                 self.history.add("add", "unknown", marker=marker)
 
-    # --- meddling and looking ------------------------------------------------------------
+    # --- meddling and looking ----------------------------------------------------------
 
     def act(self, api, id, action):
         since, before = now(), self.crashes
@@ -261,7 +261,7 @@ class Load:
         with open(self.witness.path, "rb") as file:
             return sum(line.startswith(b"E") for line in file)
 
-    # --- the end ---------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------
 
     def settle(self):
         """With nobody adding any more: releases what is held and waits for the last end.
