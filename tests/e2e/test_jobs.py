@@ -413,6 +413,24 @@ def test_nothing_starts_while_disabled(api, queue, slots):
     assert api.until(id)["state"] == "done"
 
 
+def test_a_new_job_starts_at_once(api):
+    """S0.9, S0.10: its coming nudges the scheduler; the tick comes only every second."""
+    waits = []
+    for _ in range(6):
+        job = ran(api, "true")
+        waits.append((when(job["started_at"]) - when(job["created_at"])).total_seconds())
+    assert sorted(waits)[1] < 0.2, waits
+
+
+def test_an_end_starts_the_next_at_once(api, queue, slots):
+    """S0.12: no slot waits for the tick."""
+    ids = [shell(api, "true", queue=queue)["id"] for _ in range(8)]
+    slots()
+    last = [api.until(id) for id in ids][-1]
+    first = api.job(ids[0])
+    assert (when(last["started_at"]) - when(first["started_at"])).total_seconds() < 4
+
+
 # --- time -----------------------------------------------------------------------------
 
 def test_a_deferred_job_runs_when_its_time_has_come(api):
@@ -909,7 +927,11 @@ def test_the_tables_of_001_in_every_state(node, api, home, queue):
         "failed": ran(api, "exit 65")["id"],
         "rejected": ran(api, "exit 3")["id"],
         "cancelled": api.add(command=["/bin/true"], held=True)["id"],
+        "halted": gated(api, gate(home)),
     }
+    api.until(ids["halted"], "running")
+    api.act(ids["halted"], "halt")
+    api.until(ids["halted"], "halted")
     api.act(ids["cancelled"], "cancel")
     api.until(ids["paused"], "running")
     api.act(ids["paused"], "pause")
@@ -940,8 +962,39 @@ def test_the_tables_of_001_in_every_state(node, api, home, queue):
     check_attempts(node, ids)
     path.touch()
     api.act(ids["paused"], "resume")
-    for state in ("deferred", "blocked", "held", "retrying"):
+    for state in ("deferred", "blocked", "held", "retrying", "halted"):
         api.act(ids[state], "cancel")
+
+
+def test_a_ready_job_in_the_database(node, api, slots):
+    """S2.22: dt has come, the lock is empty."""
+    id = shell(api, "true")["id"]
+    shown = api.job(id)
+    row = job_row(node, id)
+    assert (shown["state"], shown["lock"]) == ("ready", "")
+    assert (row["state"], row["status"], row["lock"], row["dt"]) == (
+        "ready", "Pending", "", shown["dt"])
+    assert when(shown["dt"]) <= datetime.datetime.now(datetime.timezone.utc)
+    slots()
+    assert api.until(id)["lock"] == "__done"
+
+
+def test_a_running_job_shows_signs_of_life(node, api, home):
+    """S1.10, S1.28, S2.24, I13: the lease is renewed, and a healthy job never broken."""
+    assert api.request("PATCH", "/config", {"job_stale_interval": "1s"}).status == 200
+    path = gate(home)
+    id = gated(api, path)
+    first = api.until(id, "running")
+    later = wait_for(lambda: (job := api.job(id))["last_heartbeat_at"] >
+                     first["last_heartbeat_at"] and job, 20, "it shows no sign of life")
+    assert later["dt"] > first["dt"]
+    old = time.monotonic() + 1.5 # longer than its lease
+    wait_for(lambda: time.monotonic() > old, 5)
+    assert (api.job(id)["state"], api.job(id)["attempt"]) == ("running", 1)
+    assert attempt_rows(node, id)[0]["last_heartbeat_time"] > first["last_heartbeat_at"]
+    path.touch()
+    assert api.until(id)["attempt"] == 1
+    assert api.request("PATCH", "/config", {"job_stale_interval": None}).status == 200
 
 
 def check_attempts(node, ids):
@@ -1003,6 +1056,25 @@ def test_the_three_lines_of_analytics(node, api, queue):
     assert f"queue={queue}" in text and "dur_ms=" in text
     assert "secret-payload" not in node.log()
     assert len(events) in (0, len(lines))
+
+
+def test_the_counts(api, queue):
+    """S2.110, S0.80, S0.81."""
+    before = api.get("/stats")
+    ran(api, "true", queue=queue, priority=9)
+    ran(api, "exit 65", queue=queue, priority=9)
+    held = api.add(command=["/bin/true"], queue=queue, held=True)["id"]
+    after = api.get("/stats")
+    for state, more in (("done", 1), ("failed", 1), ("held", 1), ("ready", 0)):
+        assert after["jobs"][state] == before["jobs"][state] + more, state
+    mine, = [row for row in after["queues"] if row["queue"] == queue]
+    assert mine["jobs"] == {"done": 1, "failed": 1, "held": 1}
+    assert after["totals"]["added"] == before["totals"]["added"] + 3
+    was, row = [next(({k: row[k] for k in ("added", "started", "finished")}
+                      for row in stats["by_priority"] if str(row["priority"]) == "9"),
+                     {"added": 0, "started": 0, "finished": 0}) for stats in (before, after)]
+    assert row == {key: number + 2 for key, number in was.items()}
+    api.act(held, "cancel")
 
 
 def test_health_and_metrics(node, api):
