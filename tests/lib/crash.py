@@ -56,8 +56,10 @@ class Crashes:
     def __init__(self, place, seed, *options, data=None, acts=True):
         self.luck = random.Random(seed)
         self.kills = 0
+        self.cycles = 0
         self.node = place.daemon("--slots", "6", "--set", "journal.segment=256K",
-                                 "--set", "daemon.log_level=warn", *options, data=data)
+                                 "--set", "journal.keep=0s", "--set",
+                                 "daemon.log_level=warn", *options, data=data)
         self.history = History(place.path / f"history-{seed}.jsonl")
         self.witness = Witness(place.path / f"witness-{seed}")
         self.load = Load(self.node, self.history, self.witness, seed, acts)
@@ -80,6 +82,15 @@ class Crashes:
         self.kills += 1
         self.crash("daemon", self.node.kill)
 
+    def work(self, seconds):
+        """A moment of load: mostly a short one, now and then so long that the crash meets
+        the sync of the store and the removal of journal files, 5 s after the start."""
+        self.cycles += 1
+        if self.cycles % 25 == 3:
+            time.sleep(self.luck.uniform(4.7, 5.3))
+        else:
+            time.sleep(self.luck.uniform(0.02, seconds))
+
     def kill_launcher(self):
         """Its jobs die with it, at the latest when the next one starts."""
         self.history.crash("launcher", self.node.kill_launcher)
@@ -87,7 +98,7 @@ class Crashes:
     def cycle(self):
         """Some load, then a crash: mostly of the daemon, at times of its launcher or of
         both; now and then another one while it recovers."""
-        time.sleep(self.luck.uniform(0.02, 0.4))
+        self.work(0.4)
         luck = self.luck.random()
         if luck < 0.15:
             self.kill_launcher()

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """power - a node whose disk loses its power again and again under load."""
-import time
-
 from lib.crash import Crashes
 from lib.daemon import processes_with
 from lib.disk import Disk
@@ -16,7 +14,7 @@ class PowerCuts(Crashes):
         self.node.log_path = place.path / "power.log"
 
     def cycle(self):
-        time.sleep(self.luck.uniform(0.02, 0.5))
+        self.work(0.5)
         self.cut()
         self.disk.mount()
         self.up()
