@@ -141,6 +141,7 @@ static void urls_that_no_one_knows_are_refused(void **state)
     testdir_remove(&dir);
 }
 
+/* I8: order and counters too, for the dump has windows and counts. */
 static void everything_is_there_after_reopening(void **state)
 {
     (void)state;
@@ -221,6 +222,7 @@ static void sync_moves_everything_into_the_file(void **state)
     testdir_remove(&dir);
 }
 
+/* S2.28 and every hot step: statements name their index, and fail here without it. */
 static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
