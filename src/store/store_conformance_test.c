@@ -22,7 +22,7 @@
 
 #define FAILING_CALLS_MAX 12 /* of one scene; more are tried at even distances */
 #define SCENE_CALLS_MAX   80 /* longer scenes are about states, not about calls */
-#define STEPS_DEFAULT     4000
+#define STEPS_DEFAULT     3000
 #define BATCH_OPS_MAX     6
 
 /* --- Kinds -------------------------------------------------------------------------- */
@@ -498,7 +498,7 @@ static void two_kinds_live_the_same_history(void **state)
             store_close(real.store);
             stores[1] = real.store = testdir_store(&real.dir, &(StoreOptions){ 0 });
         }
-        if (step % 250 == 0)
+        if (step % 400 == 0)
             expect_same(stores, step);
     }
     expect_same(stores, UINT64_MAX);
