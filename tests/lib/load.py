@@ -272,7 +272,7 @@ class Load:
                 self.act(api, job["id"], "release" if job["state"] == "held" else "resume")
         open_states = "deferred,ready,running,paused,halted,retrying,held"
         deadline = time.monotonic() + SETTLE_SECONDS
-        wait_for(lambda: not api.get(f"/jobs?limit=1&state={open_states}")["items"]
+        wait_for(lambda: not api.all(limit=200, state=open_states)
                  or time.monotonic() > deadline, SETTLE_SECONDS + 5, pause=0.05)
         jobs = api.all()
         api.close()
