@@ -7,6 +7,8 @@
  * microseconds, and how many answers were not 2xx. With RATE, requests start at that many
  * per second instead of as fast as answers come. The text @NOW............... (19
  * characters) in the body is replaced by the time of sending in nanoseconds. */
+#include "base/mem.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +55,17 @@ static void die(const char *what)
     exit(1);
 }
 
+/* The digits at the start of a text, after spaces. */
+static unsigned long number(const char *text)
+{
+    unsigned long value = 0;
+    while (*text == ' ')
+        text++;
+    for (; *text >= '0' && *text <= '9'; text++)
+        value = value * 10 + (unsigned long)(*text - '0');
+    return value;
+}
+
 static void make_request(char **argv)
 {
     struct stat status;
@@ -60,7 +73,7 @@ static void make_request(char **argv)
     if (fd < 0 || fstat(fd, &status))
         die(argv[7]);
     size_t body = (size_t)status.st_size;
-    request = malloc(body + 1024);
+    request = mem_alloc(body + 1024);
     int head = snprintf(request, 1024,
                         "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: %s\r\n"
                         "Content-Length: %zu\r\n\r\n",
@@ -114,7 +127,7 @@ static size_t whole_length(const Conn *conn)
     const char *length = strcasestr(conn->head, "\r\ncontent-length:");
     if (!end || !length || length > end)
         return 0;
-    return (size_t)(end - conn->head) + 4 + (size_t)atol(length + 17);
+    return (size_t)(end - conn->head) + 4 + number(length + 17);
 }
 
 static bool complete(const Conn *conn, const char *last, size_t bytes)
@@ -218,15 +231,15 @@ int main(int argc, char **argv)
 {
     if (argc < 8)
         return 2;
-    unsigned conn_count = (unsigned)atoi(argv[2]);
-    Plan plan = { .count = strtoul(argv[3], NULL, 10),
-                  .rate = argc > 8 ? atof(argv[8]) : 0 };
+    unsigned conn_count = (unsigned)number(argv[2]);
+    Plan plan = { .count = number(argv[3]),
+                  .rate = argc > 8 ? (double)number(argv[8]) : 0 };
     make_request(argv);
-    latencies = calloc(plan.count + conn_count, sizeof *latencies);
+    latencies = MEM_ARRAY(double, plan.count + conn_count);
     int poll = epoll_create1(0);
-    Conn *conns = calloc(conn_count, sizeof *conns);
+    Conn *conns = MEM_ARRAY(Conn, conn_count);
     for (unsigned i = 0; i < conn_count; i++)
-        open_conn(&conns[i], atoi(argv[1]), poll);
+        open_conn(&conns[i], (int)number(argv[1]), poll);
     run(conns, conn_count, poll, &plan);
     double taken = seconds() - plan.begun;
     qsort(latencies, answered, sizeof *latencies, by_value);

@@ -20,10 +20,12 @@ static void push_answer(Machine *machine, SimAsk *ask)
     MEM_PUSH(machine->answers, machine->answer_count, machine->answer_capacity) = ask;
 }
 
-/* A state that a power cut may leave behind. */
+/* A state that a power cut may leave behind; some are enough. */
 static void snapshot(Machine *machine)
 {
     size_t at = machine->snapshot_count;
+    if (machine->world->calm || !chance(machine->world, 40))
+        return;
     if (at == SNAPSHOTS_MAX) {
         at = below(machine->world, SNAPSHOTS_MAX);
         store_close(machine->snapshots[at]);
@@ -57,6 +59,8 @@ static void note_durable(Machine *machine, const Batch *batch)
             JobTruth *job = truth_job(machine->world, id);
             if (job)
                 job->durable = true;
+            if (id > machine->last_id)
+                machine->last_id = id;
         }
     }
 }
@@ -71,7 +75,6 @@ static bool commit(Machine *machine, Batch *batch)
                         .read_point = batch->read_point,
                         .node = batch->node };
         batch->has_read_point = false;
-        batch->number = 0;
         (void)!store->kind->commit(store, batch, 1, results, NULL);
         snapshot(machine);
         if (crash_here(machine, "between jobs and read point")) {

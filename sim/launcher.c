@@ -68,7 +68,7 @@ static int64_t run_time_ms(World *world)
     case 0:
         return 0;
     case 1:
-        return (int64_t)below(world, 30000);
+        return (int64_t)below(world, 12000);
     default:
         return (int64_t)below(world, 3000);
     }
@@ -191,8 +191,12 @@ static void report(Machine *machine, Process *process)
     }
     process->reported = true;
     report_once(machine, process);
-    if (fault_percent(world, world->profile.report_twice_percent))
+    if (fault_percent(world, world->profile.report_twice_percent)) {
         report_once(machine, process);
+        if (chance(world, 50)) /* when the job may be running again */
+            machine->launcher.news[machine->launcher.news_count - 1]->at_ms +=
+                (int64_t)below(world, 15000);
+    }
     if (world->options.bug == BUG_ENDS_FORGOTTEN)
         drop(&machine->launcher, process);
 }
@@ -270,9 +274,13 @@ void launcher_forget(Machine *machine, JobId id, uint32_t attempt)
 
 static void kill_all(Machine *machine)
 {
-    for (size_t i = 0; i < machine->launcher.count; i++)
-        if (machine->launcher.processes[i].alive)
-            end_process(machine->world, &machine->launcher.processes[i], KILL);
+    for (size_t i = 0; i < machine->launcher.count; i++) {
+        Process *process = &machine->launcher.processes[i];
+        if (process->alive)
+            end_process(machine->world, process, KILL);
+        truth_witness(machine->world, process->id, process->attempt)->launcher_lost =
+            true;
+    }
 }
 
 void launcher_dies(Machine *machine)

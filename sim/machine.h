@@ -62,6 +62,7 @@ struct Machine {
     uint64_t synced_position;
     Store *snapshots[SNAPSHOTS_MAX]; /* later states, of which it may leave one */
     size_t snapshot_count;
+    JobId last_id; /* the largest that the store has had */
     Launcher launcher;
 
     /* The process; node NULL: it does not run. */

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define STEPS_DEFAULT     900
+#define STEPS_DEFAULT     700
 #define TRACE_TAIL_BYTES  6000
-#define MUSEUM_SEEDS_MAX  600
+#define MUSEUM_SEEDS_MAX  2000
 #define TWICE_EVERY       100
 #define PROGRESS_EVERY_MS (30 * MS_PER_S)
 

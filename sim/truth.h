@@ -70,6 +70,7 @@ typedef struct Witness {
     uint32_t attempt;
     unsigned machine;
     bool alive;
+    bool launcher_lost;  /* so that no one can know how it ended */
     int32_t exit_status; /* -1: none */
     int32_t signal;
     int32_t said_code;

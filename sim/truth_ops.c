@@ -75,6 +75,8 @@ static void check_add(World *world, Machine *machine, const Job *job)
         violate(world, "I2", "the id %s is given twice", id);
     if (id_node(job->id) != machine->number)
         violate(world, "I2", "%s has another node's id", id);
+    if (job->id <= machine->last_id)
+        violate(world, "I8", "%s comes after larger ids", id);
     if (world->failed)
         return;
     JobTruth *truth = MEM_NEW(JobTruth);
@@ -181,6 +183,9 @@ static void check_outcome(World *world, const Op *op)
                 outcome->exit_status, outcome->signal);
     if (outcome->exitcode == 503 && witness)
         violate(world, "I7", "%s #%u did start", id, op->attempt);
+    if (outcome->exitcode == 502 && witness && !witness->launcher_lost)
+        violate(world, "I7", "%s #%u is taken for lost, but its end was kept", id,
+                op->attempt);
     if (op->to == JOB_DONE && !ran)
         violate(world, "I7", "%s is done without having run", id);
     if (op->result.bytes && (!witness || !slice_is(op->result, witness->result)))

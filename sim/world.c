@@ -39,13 +39,15 @@ void violate(World *world, const char *invariant, const char *format, ...)
     world->failed = true;
 }
 
-/* A fault is off in half of the worlds; else at any level up to `most`. */
-static unsigned level(Rng *rng, unsigned most)
+/* A fault is off in half of the worlds; else at any level up to `most`. In the museum
+ * all are on. */
+static unsigned level(Rng *rng, const SimOptions *options, unsigned most)
 {
-    return rng_percent(rng, 50) ? 0 : 1 + (unsigned)rng_below(rng, most);
+    bool off = rng_percent(rng, 50) && !options->bug;
+    return off ? 0 : 1 + (unsigned)rng_below(rng, most);
 }
 
-Profile profile_draw(Rng *rng)
+static Profile draw(Rng *rng, const SimOptions *options)
 {
     static const unsigned ingest_bytes[] = { 1, 2000, 65536 };
     static const uint32_t windows[] = { 1, 2, 3, 4, 5, 8, 0 };
@@ -54,25 +56,25 @@ Profile profile_draw(Rng *rng)
         .slots = 1 + (uint32_t)rng_below(rng, 5),
         .window_jobs = windows[rng_below(rng, 7)],
         .queues = 1 + (unsigned)rng_below(rng, 4),
-        .crash_per_10000 = level(rng, 100),
+        .crash_per_10000 = level(rng, options, 100),
         .power_percent = (unsigned)rng_below(rng, 101),
-        .commit_fails_percent = level(rng, 30),
-        .load_fails_percent = level(rng, 20),
-        .outage_per_1000 = level(rng, 4),
-        .launcher_dies_per_1000 = level(rng, 5),
-        .start_fails_percent = level(rng, 20),
-        .report_lost_percent = level(rng, 30),
-        .report_twice_percent = level(rng, 30),
-        .signal_lost_percent = level(rng, 50),
-        .ignores_term_percent = level(rng, 50),
-        .bad_end_percent = level(rng, 60),
-        .clock_per_1000 = level(rng, 10),
-        .no_room_per_1000 = level(rng, 4),
-        .drain_per_1000 = level(rng, 3),
-        .slots_per_1000 = level(rng, 5),
-        .key_percent = level(rng, 60),
-        .act_percent = level(rng, 60),
-        .slow_store_percent = level(rng, 95),
+        .commit_fails_percent = level(rng, options, 30),
+        .load_fails_percent = level(rng, options, 20),
+        .outage_per_1000 = level(rng, options, 4),
+        .launcher_dies_per_1000 = level(rng, options, 5),
+        .start_fails_percent = level(rng, options, 20),
+        .report_lost_percent = level(rng, options, 30),
+        .report_twice_percent = level(rng, options, 60),
+        .signal_lost_percent = level(rng, options, 50),
+        .ignores_term_percent = level(rng, options, 50),
+        .bad_end_percent = level(rng, options, 80),
+        .clock_per_1000 = level(rng, options, 10),
+        .no_room_per_1000 = level(rng, options, 4),
+        .drain_per_1000 = level(rng, options, 3),
+        .slots_per_1000 = level(rng, options, 5),
+        .key_percent = level(rng, options, 60),
+        .act_percent = level(rng, options, 60),
+        .slow_store_percent = level(rng, options, 95),
         .ingest_bytes = ingest_bytes[rng_below(rng, 3)],
         .keep_ms = rng_percent(rng, 30) ? 60 * MS_PER_S : 14 * MS_PER_DAY,
         .lost_at_once = rng_percent(rng, 50),
@@ -83,7 +85,7 @@ void world_init(World *world, const SimOptions *options)
 {
     *world = (World){ .options = *options, .time_ms = TIME_START_MS };
     world->rng.state = options->seed * 0x9e3779b97f4a7c15u + 1;
-    world->profile = profile_draw(&world->rng);
+    world->profile = draw(&world->rng, options);
     const Profile *profile = &world->profile;
     trace(world,
           "seed %llu: %u machines, %u slots, windows of %u, crashes %u, power %u%%",
@@ -115,7 +117,8 @@ static int64_t next_ms(const World *world)
     int64_t next = TIME_NEVER;
     for (unsigned i = 0; i < world->profile.machines; i++) {
         next = earlier(next, machine_wake_ms(world->machines[i]));
-        next = earlier(next, launcher_wake_ms(world->machines[i]));
+        if (world->machines[i]->node) /* else no one listens to its launcher */
+            next = earlier(next, launcher_wake_ms(world->machines[i]));
     }
     return next;
 }
@@ -176,44 +179,65 @@ static bool store_is_quick(World *world)
     return world->calm || !chance(world, world->profile.slow_store_percent);
 }
 
-static void one_of_all(World *world, Machine *machine)
+typedef enum Work {
+    WORK_TURN,
+    WORK_SYNC,
+    WORK_RELEASE,
+    WORK_INGEST,
+    WORK_ANSWER,
+    WORK_STORE_SYNC,
+    WORKS,
+} Work;
+
+static bool turn_is_due(const Machine *machine)
 {
-    if (!machine->node) {
-        if (machine->restart_ms <= world->time_ms)
-            machine_start(machine);
-        return;
-    }
-    switch (below(world, 12)) {
-    case 0:
-    case 1:
-    case 2:
-        machine_turn(machine);
-        return;
-    case 3:
-    case 4:
-        (void)machine_sync(machine, chance(world, 60));
-        return;
-    case 5:
-    case 6:
-    case 7:
+    return machine->answer_count || machine->call_count ||
+           machine_wake_ms(machine) <= machine->world->time_ms ||
+           launcher_wake_ms(machine) <= machine->world->time_ms;
+}
+
+/* One piece of work, or a few of a kind; false: there was nothing to do. */
+static bool work(World *world, Machine *machine, Work what)
+{
+    bool done = false;
+    switch (what) {
+    case WORK_TURN:
+        done = turn_is_due(machine);
+        if (done || chance(world, 5))
+            machine_turn(machine);
+        return done;
+    case WORK_SYNC:
+        return machine_sync(machine, chance(world, 60));
+    case WORK_RELEASE:
         while (machine_release(machine) && chance(world, 80))
-            ;
-        return;
-    case 8:
-        if (store_is_quick(world))
-            while (machine_ingest(machine) && chance(world, 60))
-                ;
-        return;
-    case 9:
-    case 10:
-        if (store_is_quick(world))
-            while (machine_answer(machine) && chance(world, 60))
-                ;
-        return;
-    default:
+            done = true;
+        return done;
+    case WORK_INGEST:
+        while (store_is_quick(world) && machine_ingest(machine) && chance(world, 60))
+            done = true;
+        return done;
+    case WORK_ANSWER:
+        while (store_is_quick(world) && machine_answer(machine) && chance(world, 60))
+            done = true;
+        return done;
+    case WORK_STORE_SYNC:
         if (chance(world, 20))
             machine_store_sync(machine);
+        return false;
+    case WORKS:
+        break;
     }
+    return false;
+}
+
+static void one_of_all(World *world, Machine *machine)
+{
+    if (!machine->node && machine->restart_ms <= world->time_ms)
+        machine_start(machine);
+    uint64_t first = below(world, WORKS);
+    for (uint64_t i = 0; i < WORKS && machine->node && !world->failed; i++)
+        if (work(world, machine, (Work)((first + i) % WORKS)))
+            return;
 }
 
 static void storm_step(World *world)
@@ -324,7 +348,8 @@ static void calm(World *world)
     int64_t give_up_ms = world->time_ms + CALM_MS_MAX;
     for (int round = 0; round < CALM_ROUNDS_MAX && !world->failed; round++) {
         world->step++;
-        client_calm(world);
+        if (round % 8 == 0)
+            client_calm(world);
         for (unsigned i = 0; i < world->profile.machines && !world->failed; i++)
             calm_round(world, world->machines[i]);
         if (at_rest(world) && !open_jobs(world, false))

@@ -101,8 +101,6 @@ void world_init(World *world, const SimOptions *options);
 void world_run(World *world); /* until the end, or until world->failed */
 void world_done(World *world);
 
-Profile profile_draw(Rng *rng);
-
 /* A line of the trace. */
 void trace(World *world, const char *format, ...) PRINTF_LIKE(2, 3);
 

@@ -7,12 +7,17 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define LINE_BYTES_MAX 4096
 
+#define HELD_BYTES_MAX (256 * 1024)
+
 static _Atomic int threshold = LOG_INFO;
+static _Thread_local bool holding;
+static _Thread_local Buf held;
 
 static const char *level_name(LogLevel level)
 {
@@ -45,6 +50,24 @@ Err log_level_parse(Slice text, LogLevel *out_level)
     return ERR_INVALID;
 }
 
+/* A log that cannot be written must not stop the daemon. */
+static void put(const char *text, size_t bytes)
+{
+    while (bytes) {
+        ssize_t put_bytes = write(STDERR_FILENO, text, bytes);
+        if (put_bytes <= 0)
+            return;
+        text += put_bytes;
+        bytes -= (size_t)put_bytes;
+    }
+}
+
+static void put_held(void)
+{
+    put(held.data, held.bytes);
+    buf_done(&held);
+}
+
 void log_event(LogLevel level, const char *event, const char *format, ...)
 {
     if ((int)level < threshold)
@@ -61,9 +84,25 @@ void log_event(LogLevel level, const char *event, const char *format, ...)
     if (bytes > sizeof line - 2)
         bytes = sizeof line - 2;
     line[bytes++] = '\n';
-    /* A log that cannot be written must not stop the daemon. */
-    ssize_t ignored = write(STDERR_FILENO, line, bytes);
-    (void)ignored;
+    if (!holding) {
+        put(line, bytes);
+        return;
+    }
+    buf_add(&held, line, bytes);
+    if (held.bytes >= HELD_BYTES_MAX)
+        put_held();
+}
+
+void log_hold(void)
+{
+    holding = true;
+}
+
+void log_flush(void)
+{
+    holding = false;
+    if (held.bytes)
+        put_held();
 }
 
 char *log_quote(Slice text, char out[LOG_QUOTE_BYTES])

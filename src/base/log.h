@@ -23,6 +23,11 @@ MUST_CHECK Err log_level_parse(Slice text, LogLevel *out_level);
 void log_event(LogLevel level, const char *event, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
+/* Between the two, the lines of this thread are kept and then written at once: a turn of
+ * many jobs costs one write. */
+void log_hold(void);
+void log_flush(void);
+
 #define LOG_QUOTE_BYTES 512
 
 /* A quoted, escaped, capped copy for one field. Returns out. */

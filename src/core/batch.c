@@ -2,7 +2,7 @@
 /* batch.c - see batch.h. */
 #include "core/batch.h"
 
-#include "base/pack.h"
+#include "base/fields.h"
 
 #include <stddef.h>
 
@@ -80,56 +80,47 @@ const char *op_result_name(OpResult result)
     return "?";
 }
 
-/* Fields of an operation in its packed form; tags are for ever. */
-typedef enum OpFieldKind { OPF_I64, OPF_32, OPF_SLICE } OpFieldKind;
-
-typedef struct OpFieldRow {
-    size_t offset;
-    uint32_t tag;
-    OpFieldKind kind;
-} OpFieldRow;
-
 #define ROW(tag, member, kind)                                                           \
     {                                                                                    \
-        offsetof(Op, member), (tag), (kind)                                              \
+        (tag), offsetof(Op, member), (kind)                                              \
     }
 
-static const OpFieldRow op_fields[] = {
-    ROW(1, kind, OPF_32),
-    ROW(2, id, OPF_I64),
-    ROW(3, from, OPF_32),
-    ROW(4, attempt, OPF_32),
-    ROW(5, to, OPF_32),
-    ROW(6, dt_ms, OPF_I64),
-    ROW(7, at_ms, OPF_I64),
-    ROW(8, fields, OPF_32),
-    ROW(9, flags, OPF_32),
-    ROW(10, priority, OPF_I64),
-    ROW(11, max_run_ms, OPF_I64),
-    ROW(12, window_from_ms, OPF_I64),
-    ROW(13, retry_number, OPF_32),
-    ROW(14, progress, OPF_32),
-    ROW(15, outcome.code, OPF_32),
-    ROW(16, outcome.exitcode, OPF_32),
-    ROW(17, outcome.exit_status, OPF_32),
-    ROW(18, outcome.signal, OPF_32),
-    ROW(19, first, OPF_I64),
-    ROW(20, count, OPF_I64),
-    ROW(40, lock, OPF_SLICE),
-    ROW(41, queue, OPF_SLICE),
-    ROW(42, payload, OPF_SLICE),
-    ROW(43, tags, OPF_SLICE),
-    ROW(44, reason, OPF_SLICE),
-    ROW(45, error, OPF_SLICE),
-    ROW(46, message, OPF_SLICE),
-    ROW(47, result, OPF_SLICE),
-    ROW(48, body, OPF_SLICE),
-    ROW(49, table, OPF_SLICE),
-    ROW(50, tenant, OPF_SLICE),
-    ROW(51, key, OPF_SLICE),
-    ROW(52, value, OPF_SLICE),
+static const FieldRow op_rows[] = {
+    ROW(1, kind, FIELD_32),
+    ROW(2, id, FIELD_64),
+    ROW(3, from, FIELD_32),
+    ROW(4, attempt, FIELD_32),
+    ROW(5, to, FIELD_32),
+    ROW(6, dt_ms, FIELD_64),
+    ROW(7, at_ms, FIELD_64),
+    ROW(8, fields, FIELD_32),
+    ROW(9, flags, FIELD_32),
+    ROW(10, priority, FIELD_64),
+    ROW(11, max_run_ms, FIELD_64),
+    ROW(12, window_from_ms, FIELD_64),
+    ROW(13, retry_number, FIELD_32),
+    ROW(14, progress, FIELD_32),
+    ROW(15, outcome.code, FIELD_32),
+    ROW(16, outcome.exitcode, FIELD_32),
+    ROW(17, outcome.exit_status, FIELD_32),
+    ROW(18, outcome.signal, FIELD_32),
+    ROW(19, first, FIELD_64),
+    ROW(20, count, FIELD_64),
+    ROW(40, lock, FIELD_SLICE),
+    ROW(41, queue, FIELD_SLICE),
+    ROW(42, payload, FIELD_SLICE),
+    ROW(43, tags, FIELD_SLICE),
+    ROW(44, reason, FIELD_SLICE),
+    ROW(45, error, FIELD_SLICE),
+    ROW(46, message, FIELD_SLICE),
+    ROW(47, result, FIELD_SLICE),
+    ROW(48, body, FIELD_SLICE),
+    ROW(49, table, FIELD_SLICE),
+    ROW(50, tenant, FIELD_SLICE),
+    ROW(51, key, FIELD_SLICE),
+    ROW(52, value, FIELD_SLICE),
 };
-#define OP_FIELDS (sizeof op_fields / sizeof *op_fields)
+static const Fields op_fields = { op_rows, FIELDS_COUNT(op_rows), NULL };
 
 enum { TAG_JOB = 60 }; /* the whole job of ADD, ADD_LINES and FIELD_HANDLER */
 
@@ -137,27 +128,7 @@ enum { BATCH_NUMBER = 1, BATCH_NODE = 2, BATCH_OP = 3 };
 
 static void pack_op(Buf *out, const Op *op)
 {
-    for (size_t i = 0; i < OP_FIELDS; i++) {
-        const OpFieldRow *row = &op_fields[i];
-        const char *at = (const char *)op + row->offset;
-        int64_t number;
-        int32_t small;
-        Slice slice;
-        switch (row->kind) {
-        case OPF_I64:
-            memcpy(&number, at, sizeof number);
-            pack_int(out, row->tag, number);
-            break;
-        case OPF_32:
-            memcpy(&small, at, sizeof small);
-            pack_int(out, row->tag, small);
-            break;
-        case OPF_SLICE:
-            memcpy(&slice, at, sizeof slice);
-            pack_bytes(out, row->tag, slice);
-            break;
-        }
-    }
+    fields_pack(out, &op_fields, op);
     if (!op->job)
         return;
     size_t begun = pack_begin(out, TAG_JOB);
@@ -174,35 +145,6 @@ void batch_pack(Buf *out, const Batch *batch)
         pack_op(out, &batch->ops[i]);
         pack_end(out, begun);
     }
-}
-
-static const OpFieldRow *row_by_tag(uint32_t tag)
-{
-    for (size_t i = 0; i < OP_FIELDS; i++)
-        if (op_fields[i].tag == tag)
-            return &op_fields[i];
-    return NULL;
-}
-
-/* False: the number does not fit, so that it is none of ours. */
-static bool set_field(Op *op, const OpFieldRow *row, const PackField *in, Arena *arena)
-{
-    char *at = (char *)op + row->offset;
-    int32_t small = (int32_t)in->number;
-    Slice slice;
-    switch (row->kind) {
-    case OPF_I64:
-        memcpy(at, &in->number, sizeof in->number);
-        break;
-    case OPF_32:
-        memcpy(at, &small, sizeof small);
-        return small == in->number;
-    case OPF_SLICE:
-        slice = slice_copy(arena, in->bytes);
-        memcpy(at, &slice, sizeof slice);
-        break;
-    }
-    return true;
 }
 
 static Err unpack_job(Slice packed, Arena *arena, const Job **out)
@@ -238,12 +180,12 @@ static Err unpack_op(Slice packed, Batch *batch)
                 return err;
             continue;
         }
-        const OpFieldRow *row = row_by_tag(in.tag);
-        if (row && !set_field(&op, row, &in, &batch->arena))
+        if (fields_set(&op_fields, &in, &op))
             return ERR_CORRUPT;
     }
     if (pack_damaged(packed) || !plausible(&op))
         return ERR_CORRUPT;
+    fields_keep(&op_fields, &batch->arena, &op);
     *batch_op(batch, op.kind, op.id) = op;
     return ERR_OK;
 }

@@ -2,7 +2,7 @@
 /* handler.c - see handler.h. */
 #include "core/handler.h"
 
-#include "base/pack.h"
+#include "base/fields.h"
 #include "base/text.h"
 
 #include <stddef.h>
@@ -57,27 +57,18 @@ bool handler_warm(const Handler *handler)
     return lang_scripted(handler->lang) || handler->batch > 0;
 }
 
-typedef enum FieldKind { FIELD_I64, FIELD_32, FIELD_BOOL, FIELD_SLICE } FieldKind;
-
-typedef struct HandlerField {
-    size_t offset;
-    uint32_t tag;
-    FieldKind kind;
-} HandlerField;
-
 #define ROW(tag, member, kind)                                                           \
     {                                                                                    \
-        offsetof(Handler, member), (tag), (kind)                                         \
+        (tag), offsetof(Handler, member), (kind)                                         \
     }
 
-/* Tags are for ever; new fields get new ones. */
-static const HandlerField handler_fields[] = {
-    ROW(1, version, FIELD_32),           ROW(2, created_ms, FIELD_I64),
+static const FieldRow handler_rows[] = {
+    ROW(1, version, FIELD_32),           ROW(2, created_ms, FIELD_64),
     ROW(3, disabled, FIELD_BOOL),        ROW(4, lang, FIELD_32),
-    ROW(5, has_priority, FIELD_BOOL),    ROW(6, priority, FIELD_I64),
-    ROW(7, max_run_ms, FIELD_I64),       ROW(8, service_ms, FIELD_I64),
+    ROW(5, has_priority, FIELD_BOOL),    ROW(6, priority, FIELD_64),
+    ROW(7, max_run_ms, FIELD_64),        ROW(8, service_ms, FIELD_64),
     ROW(9, has_max_retries, FIELD_BOOL), ROW(10, max_retries, FIELD_32),
-    ROW(11, retry_delay_ms, FIELD_I64),  ROW(12, retry_window_ms, FIELD_I64),
+    ROW(11, retry_delay_ms, FIELD_64),   ROW(12, retry_window_ms, FIELD_64),
     ROW(13, highlander, FIELD_BOOL),     ROW(14, batch, FIELD_32),
     ROW(15, drop_result, FIELD_BOOL),    ROW(16, keep_state, FIELD_BOOL),
     ROW(17, files, FIELD_BOOL),          ROW(18, deleted, FIELD_BOOL),
@@ -90,89 +81,23 @@ static const HandlerField handler_fields[] = {
     ROW(52, then, FIELD_SLICE),          ROW(53, on_error, FIELD_SLICE),
     ROW(54, exit_map, FIELD_SLICE),      ROW(55, children, FIELD_SLICE),
 };
-#define HANDLER_FIELDS (sizeof handler_fields / sizeof *handler_fields)
 
-_Static_assert(sizeof(Lang) == sizeof(int32_t), "enums are read as 32 bits");
+static const Fields handler_fields = { handler_rows, FIELDS_COUNT(handler_rows), NULL };
 
-static int64_t number_at(const void *at, FieldKind kind)
-{
-    int64_t number = 0;
-    int32_t small = 0;
-    bool flag = false;
-    switch (kind) {
-    case FIELD_I64:
-        memcpy(&number, at, sizeof number);
-        return number;
-    case FIELD_32:
-        memcpy(&small, at, sizeof small);
-        return small;
-    case FIELD_BOOL:
-        memcpy(&flag, at, sizeof flag);
-        return flag;
-    case FIELD_SLICE:
-        break;
-    }
-    return 0;
-}
-
-static void number_set(void *at, FieldKind kind, int64_t number)
-{
-    int32_t small = (int32_t)number;
-    bool flag = number != 0;
-    switch (kind) {
-    case FIELD_I64:
-        memcpy(at, &number, sizeof number);
-        return;
-    case FIELD_32:
-        memcpy(at, &small, sizeof small);
-        return;
-    case FIELD_BOOL:
-        memcpy(at, &flag, sizeof flag);
-        return;
-    case FIELD_SLICE:
-        return;
-    }
-}
-
-static Slice *slice_at(const HandlerField *field, Handler *handler)
-{
-    return (Slice *)(void *)((char *)handler + field->offset);
-}
+_Static_assert(sizeof(Lang) == sizeof(uint32_t), "enums are read as 32 bits");
 
 void handler_pack(Buf *out, const Handler *handler)
 {
-    Handler copy = *handler;
-    for (size_t i = 0; i < HANDLER_FIELDS; i++) {
-        const HandlerField *field = &handler_fields[i];
-        if (field->kind == FIELD_SLICE)
-            pack_bytes(out, field->tag, *slice_at(field, &copy));
-        else
-            pack_int(out, field->tag,
-                     number_at((const char *)handler + field->offset, field->kind));
-    }
-}
-
-static const HandlerField *field_by_tag(uint32_t tag)
-{
-    for (size_t i = 0; i < HANDLER_FIELDS; i++)
-        if (handler_fields[i].tag == tag)
-            return &handler_fields[i];
-    return NULL;
+    fields_pack(out, &handler_fields, handler);
 }
 
 Err handler_unpack(Slice packed, Handler *out_handler)
 {
     Handler handler = { 0 };
     PackField in;
-    while (pack_next(&packed, &in)) {
-        const HandlerField *field = field_by_tag(in.tag);
-        if (!field)
-            continue;
-        if (field->kind == FIELD_SLICE)
-            *slice_at(field, &handler) = in.bytes;
-        else
-            number_set((char *)&handler + field->offset, field->kind, in.number);
-    }
+    while (pack_next(&packed, &in))
+        if (fields_set(&handler_fields, &in, &handler))
+            return ERR_CORRUPT;
     if (pack_damaged(packed) || (unsigned)handler.lang >= LANGS)
         return ERR_CORRUPT;
     *out_handler = handler;
@@ -182,12 +107,7 @@ Err handler_unpack(Slice packed, Handler *out_handler)
 Handler handler_copy(Arena *arena, const Handler *handler)
 {
     Handler copy = *handler;
-    for (size_t i = 0; i < HANDLER_FIELDS; i++) {
-        if (handler_fields[i].kind != FIELD_SLICE)
-            continue;
-        Slice *slice = slice_at(&handler_fields[i], &copy);
-        *slice = slice_copy(arena, *slice);
-    }
+    fields_keep(&handler_fields, arena, &copy);
     return copy;
 }
 

@@ -8,7 +8,7 @@
  *   J3  nothing else in the program assigns job->state. */
 #include "core/job.h"
 
-#include "base/pack.h"
+#include "base/fields.h"
 
 #include <stddef.h>
 
@@ -187,53 +187,37 @@ bool list_next(Slice *rest, Slice *out_item)
     return true;
 }
 
-/* One row per field: where it lies, its tag in the packed form, and what it is. Tags
- * are for ever; new fields get new ones. */
-typedef enum FieldKind {
-    FIELD_I64,
-    FIELD_U64,
-    FIELD_I32,
-    FIELD_U32,
-    FIELD_SLICE
-} FieldKind;
-
-typedef struct JobField {
-    size_t offset;
-    uint32_t tag;
-    FieldKind kind;
-} JobField;
-
 #define ROW(tag, member, kind)                                                           \
     {                                                                                    \
-        offsetof(Job, member), (tag), (kind)                                             \
+        (tag), offsetof(Job, member), (kind)                                             \
     }
 
-static const JobField job_fields[] = {
-    ROW(1, id, FIELD_U64),
-    ROW(2, parent, FIELD_U64),
-    ROW(3, state, FIELD_U32),
-    ROW(4, flags, FIELD_U32),
-    ROW(5, priority, FIELD_I64),
-    ROW(6, dt_ms, FIELD_I64),
-    ROW(7, created_ms, FIELD_I64),
-    ROW(8, run_at_ms, FIELD_I64),
-    ROW(9, started_ms, FIELD_I64),
-    ROW(10, finished_ms, FIELD_I64),
-    ROW(11, beat_ms, FIELD_I64),
-    ROW(12, window_from_ms, FIELD_I64),
-    ROW(13, retry_delay_ms, FIELD_I64),
-    ROW(14, retry_window_ms, FIELD_I64),
-    ROW(15, max_run_ms, FIELD_I64),
-    ROW(16, service_ms, FIELD_I64),
-    ROW(17, result_bytes, FIELD_I64),
-    ROW(18, attempt, FIELD_U32),
-    ROW(19, retry_number, FIELD_U32),
-    ROW(20, max_retries, FIELD_I32),
-    ROW(21, progress, FIELD_I32),
-    ROW(22, outcome.code, FIELD_U32),
-    ROW(23, outcome.exitcode, FIELD_I32),
-    ROW(24, outcome.exit_status, FIELD_I32),
-    ROW(25, outcome.signal, FIELD_I32),
+static const FieldRow job_rows[] = {
+    ROW(1, id, FIELD_64),
+    ROW(2, parent, FIELD_64),
+    ROW(3, state, FIELD_32),
+    ROW(4, flags, FIELD_32),
+    ROW(5, priority, FIELD_64),
+    ROW(6, dt_ms, FIELD_64),
+    ROW(7, created_ms, FIELD_64),
+    ROW(8, run_at_ms, FIELD_64),
+    ROW(9, started_ms, FIELD_64),
+    ROW(10, finished_ms, FIELD_64),
+    ROW(11, beat_ms, FIELD_64),
+    ROW(12, window_from_ms, FIELD_64),
+    ROW(13, retry_delay_ms, FIELD_64),
+    ROW(14, retry_window_ms, FIELD_64),
+    ROW(15, max_run_ms, FIELD_64),
+    ROW(16, service_ms, FIELD_64),
+    ROW(17, result_bytes, FIELD_64),
+    ROW(18, attempt, FIELD_32),
+    ROW(19, retry_number, FIELD_32),
+    ROW(20, max_retries, FIELD_32),
+    ROW(21, progress, FIELD_32),
+    ROW(22, outcome.code, FIELD_32),
+    ROW(23, outcome.exitcode, FIELD_32),
+    ROW(24, outcome.exit_status, FIELD_32),
+    ROW(25, outcome.signal, FIELD_32),
     ROW(40, tenant, FIELD_SLICE),
     ROW(41, type, FIELD_SLICE),
     ROW(42, queue, FIELD_SLICE),
@@ -261,65 +245,15 @@ static const JobField job_fields[] = {
     ROW(64, trace, FIELD_SLICE),
     ROW(65, payload, FIELD_SLICE),
 };
-#define JOB_FIELDS (sizeof job_fields / sizeof *job_fields)
 
 _Static_assert(sizeof(JobState) == sizeof(uint32_t), "enums are read as 32 bits");
 _Static_assert(sizeof(JobCode) == sizeof(uint32_t), "enums are read as 32 bits");
 
-/* Numbers are packed as the difference from their default, so that a default takes no
- * room and an absent field means the default. */
-static int64_t field_number(const JobField *field, const Job *job)
-{
-    const char *at = (const char *)job + field->offset;
-    int64_t number = 0;
-    if (field->kind == FIELD_I64 || field->kind == FIELD_U64) {
-        memcpy(&number, at, sizeof number);
-        return number;
-    }
-    int32_t small;
-    memcpy(&small, at, sizeof small);
-    return small;
-}
-
-/* False: the number does not fit, so that it is none of ours. */
-static bool field_set_number(const JobField *field, Job *job, int64_t number)
-{
-    char *at = (char *)job + field->offset;
-    if (field->kind == FIELD_I64 || field->kind == FIELD_U64) {
-        memcpy(at, &number, sizeof number);
-        return true;
-    }
-    int32_t small = (int32_t)number;
-    memcpy(at, &small, sizeof small);
-    return small == number;
-}
-
-static Slice *field_slice(const JobField *field, Job *job)
-{
-    return (Slice *)(void *)((char *)job + field->offset);
-}
-
 void job_pack(Buf *out, const Job *job)
 {
     const Job defaults = job_default();
-    Job copy = *job;
-    for (size_t i = 0; i < JOB_FIELDS; i++) {
-        const JobField *field = &job_fields[i];
-        if (field->kind == FIELD_SLICE)
-            pack_bytes(out, field->tag, *field_slice(field, &copy));
-        else
-            pack_int(out, field->tag,
-                     (int64_t)((uint64_t)field_number(field, job) -
-                               (uint64_t)field_number(field, &defaults)));
-    }
-}
-
-static const JobField *field_by_tag(uint32_t tag)
-{
-    for (size_t i = 0; i < JOB_FIELDS; i++)
-        if (job_fields[i].tag == tag)
-            return &job_fields[i];
-    return NULL;
+    const Fields fields = { job_rows, FIELDS_COUNT(job_rows), &defaults };
+    fields_pack(out, &fields, job);
 }
 
 static bool plausible(const Job *job)
@@ -330,20 +264,12 @@ static bool plausible(const Job *job)
 Err job_unpack(Slice packed, Job *out_job)
 {
     const Job defaults = job_default();
+    const Fields fields = { job_rows, FIELDS_COUNT(job_rows), &defaults };
     Job job = defaults;
     PackField in;
-    while (pack_next(&packed, &in)) {
-        const JobField *field = field_by_tag(in.tag);
-        if (!field)
-            continue;
-        if (field->kind == FIELD_SLICE) {
-            *field_slice(field, &job) = in.bytes;
-            continue;
-        }
-        uint64_t number = (uint64_t)in.number + (uint64_t)field_number(field, &defaults);
-        if (!field_set_number(field, &job, (int64_t)number))
+    while (pack_next(&packed, &in))
+        if (fields_set(&fields, &in, &job))
             return ERR_CORRUPT;
-    }
     if (pack_damaged(packed) || !plausible(&job))
         return ERR_CORRUPT;
     *out_job = job;
@@ -352,12 +278,8 @@ Err job_unpack(Slice packed, Job *out_job)
 
 Job job_copy(Arena *arena, const Job *job)
 {
+    const Fields fields = { job_rows, FIELDS_COUNT(job_rows), NULL };
     Job copy = *job;
-    for (size_t i = 0; i < JOB_FIELDS; i++) {
-        if (job_fields[i].kind != FIELD_SLICE)
-            continue;
-        Slice *slice = field_slice(&job_fields[i], &copy);
-        *slice = slice_copy(arena, *slice);
-    }
+    fields_keep(&fields, arena, &copy);
     return copy;
 }

@@ -173,8 +173,13 @@ static void define(Node *node, const Event *event)
 static void started(Node *node, const Event *event)
 {
     Running *running = map_find(&node->running, event->id);
-    if (running && running->head.attempt == event->attempt)
-        running->adopted = true;
+    if (!running || running->head.attempt != event->attempt)
+        return;
+    running->adopted = true;
+    if (event->kind != EVENT_STARTED || !running->head.max_run_ms)
+        return;
+    running->deadline_boot = node->now.boot_ms + running->head.max_run_ms;
+    node_timer_set(node, running);
 }
 
 static void take(Node *node, const Event *event)

@@ -17,6 +17,7 @@
 #define KEY_KEPT_MS        MS_PER_DAY
 #define NODE_FAULT_WAIT_MS MS_PER_S /* before trying what the node could not start */
 #define KILL_AGAIN_MS      (10 * MS_PER_S) /* a KILL that did not arrive is sent again */
+#define START_WAIT_MS      MS_PER_MIN      /* for an attempt's process to run */
 #define WINDOW_JOBS_MAX    256
 #define WINDOW_JOBS_MIN    16
 #define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */

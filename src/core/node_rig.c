@@ -362,11 +362,26 @@ void rig_answer(Rig *rig)
     }
 }
 
+/* Processes run as soon as they are to. */
+static void tell_started(Rig *rig)
+{
+    for (; rig->told < rig->log_count; rig->told++) {
+        const Effect *effect = &rig->log[rig->told];
+        Event started = { .kind = EVENT_STARTED,
+                          .id = effect->id,
+                          .attempt = effect->attempt,
+                          .pid = 4711 };
+        if (effect->kind == EFFECT_START && !rig->slow_starts)
+            one_step(rig, &started, 1);
+    }
+}
+
 void rig_step(Rig *rig, const Event *events, size_t count)
 {
     one_step(rig, events, count);
     if (!rig->hold_answers)
         rig_answer(rig);
+    tell_started(rig);
 }
 
 void rig_wait(Rig *rig, int64_t ms)
@@ -570,7 +585,7 @@ JobState rig_state(const Rig *rig, JobId id)
 
 void rig_forget(Rig *rig)
 {
-    rig->log_count = 0;
+    rig->log_count = rig->told = 0;
 }
 
 size_t rig_count(const Rig *rig, EffectKind kind, JobId id)

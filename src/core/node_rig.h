@@ -55,6 +55,7 @@ typedef struct Rig {
 
     bool hold_answers; /* questions are looked up, but not answered until rig_answer */
     bool store_fails;  /* questions are answered with an error */
+    bool slow_starts;  /* no one says that a process runs */
     RigAnswer *answers;
     size_t answer_count;
     size_t answer_capacity;
@@ -62,6 +63,7 @@ typedef struct Rig {
     Effect *log; /* of all steps since rig_forget, loads left out */
     size_t log_count;
     size_t log_capacity;
+    size_t told; /* of the log: starts up to here have been told */
     Requester last_request;
 } Rig;
 

@@ -142,8 +142,10 @@ static void claim(Node *node, Lane *lane)
     running->ready_ms = head.dt_ms;
     running->adopted = true;
     node_hold_handler(node, running);
+    /* The limit is the job's own: it counts from its start. Until that is told, a start
+     * that never comes must not last for ever. */
     if (head.max_run_ms)
-        running->deadline_boot = node->now.boot_ms + head.max_run_ms;
+        running->deadline_boot = node->now.boot_ms + head.max_run_ms + START_WAIT_MS;
     node_timer_set(node, running);
 
     Op *op = node_op(node, OP_CLAIM, head.id);

@@ -356,6 +356,31 @@ static void a_job_that_outstays_its_time_is_ended_step_by_step(void **state)
     rig_close(rig);
 }
 
+static void a_time_limit_counts_from_the_start_of_the_process(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    rig->slow_starts = true;
+    Job job = rig_job();
+    job.max_run_ms = 1000;
+    JobId id = rig_add(rig, &job);
+    rig_wait(rig, 30000); /* the store is slow to give the job to the launcher */
+    assert_int_equal(rig_signals(rig, id, TERM), 0);
+    Event started = { .kind = EVENT_STARTED, .id = id, .attempt = 1 };
+    rig_step(rig, &started, 1);
+    rig_wait(rig, 999);
+    assert_int_equal(rig_signals(rig, id, TERM), 0);
+    rig_wait(rig, 1);
+    assert_int_equal(rig_signals(rig, id, TERM), 1);
+    /* A start that no one tells of does not last for ever. */
+    id = rig_add(rig, &job);
+    rig_wait(rig, 60999);
+    assert_int_equal(rig_signals(rig, id, TERM), 0);
+    rig_wait(rig, 1);
+    assert_int_equal(rig_signals(rig, id, TERM), 1);
+    rig_close(rig);
+}
+
 static void a_pause_does_not_count_as_running_time(void **state)
 {
     (void)state;
@@ -610,6 +635,7 @@ int main(void)
         cmocka_unit_test(the_retry_window_ends_it_too),
         cmocka_unit_test(exits_lead_where_the_table_says),
         cmocka_unit_test(a_job_that_outstays_its_time_is_ended_step_by_step),
+        cmocka_unit_test(a_time_limit_counts_from_the_start_of_the_process),
         cmocka_unit_test(a_pause_does_not_count_as_running_time),
         cmocka_unit_test(a_lost_launcher_costs_its_jobs_nothing_but_time),
         cmocka_unit_test(a_job_that_is_lost_again_and_again_comes_to_an_end),

@@ -137,7 +137,7 @@ static void short_and_interrupted_calls_go_on(void **state)
     int fd = mkstemp(path);
     unlink(path);
     enum { PARTS = 3000 };
-    static char text[PARTS][5];
+    static char text[PARTS][12];
     struct iovec parts[PARTS];
     for (int i = 0; i < PARTS; i++) {
         snprintf(text[i], sizeof text[i], "%04d", i);

@@ -125,6 +125,7 @@ static void an_end_while_no_daemon_is_there_is_told_once(void **state)
     drop_news(f);
     must_open(f);
     expect(f, RUN_ENDED, 1);
+    expect(f, RUN_LISTED, 0); /* before it, orders wait */
     forget(f, 1);
     runner_close(f->runner);
     drop_news(f);
@@ -221,10 +222,11 @@ static void a_launcher_without_descriptors_says_so(void **state)
     start(f, &held);
     expect(f, RUN_STARTED, 1);
     assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &before), 0);
+    rlim_t used = count_fds(pid);
     for (rlim_t room = 0; room < 6; room++) {
         JobId id = 2 + room;
         Try try = { .id = id, .argv = { "true" } };
-        few = (struct rlimit){ count_fds(pid) + room, before.rlim_max };
+        few = (struct rlimit){ used + room, before.rlim_max };
         assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &few, NULL), 0);
         start(f, &try);
         const RunNews *news = expect(f, RUN_FAILED, id);

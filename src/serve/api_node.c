@@ -45,7 +45,8 @@ void api_config_get(Exchange *exchange)
 typedef struct Changing {
     const JsonIn *body;
     NodeSettings settings;
-    size_t out; /* definitions on their way */
+    NodeSettings first; /* what null gives back */
+    size_t out;         /* definitions on their way */
 } Changing;
 
 static void look_at_settings(Call *call, Daemon *daemon)
@@ -53,6 +54,7 @@ static void look_at_settings(Call *call, Daemon *daemon)
     const Exchange *exchange = call->context;
     Changing *changing = exchange->state;
     changing->settings = *node_settings(daemon_node(daemon));
+    changing->first = *daemon_first_settings(daemon);
 }
 
 static void defined(Exchange *exchange, Call *call)
@@ -75,9 +77,10 @@ static void define(Exchange *exchange, const JsonIn *member)
     call->event.kind = EVENT_DEFINE;
     call->event.table = SLICE_LITERAL(SETTINGS_TABLE);
     call->event.key = slice_text(setting->name);
-    /* An empty text is a value too; no data would delete the definition. */
-    call->event.value =
-        slice_of(arena_copy(&call->arena, text.data, text.bytes), text.bytes);
+    /* An empty text is a value too; no data deletes the definition. */
+    if (member->kind != JSON_IN_NULL)
+        call->event.value =
+            slice_of(arena_copy(&call->arena, text.data, text.bytes), text.bytes);
     buf_done(&text);
     changing->out++;
     exchange_send(exchange, call);
@@ -86,9 +89,8 @@ static void define(Exchange *exchange, const JsonIn *member)
 /* All members are checked before the first is sent: all or nothing. */
 static Err check(Changing *changing, Error *why)
 {
-    const NodeSettings first = node_settings_default();
     for (const JsonIn *at = json_in_first(changing->body); at; at = at->next) {
-        Err err = settings_apply_json(&changing->settings, at, &first, why);
+        Err err = settings_apply_json(&changing->settings, at, &changing->first, why);
         if (err)
             return err;
     }

@@ -162,9 +162,10 @@ static void take_start_answer(Daemon *daemon, const Ask *ask)
     if (!ask->err && ask->loaded.count) {
         Job job = ask->loaded.jobs[0];
         job.attempt = ask->attempt;
-        daemon_start_job(daemon, &job, ask->deadline_ms);
+        daemon_start_asked(daemon, &job, ask->deadline_ms);
         return;
     }
+    map_remove(&daemon->early_signals, ask->load.id);
     Event *event = daemon_event(daemon, EVENT_ENDED);
     event->id = ask->load.id;
     event->attempt = ask->attempt;
@@ -280,15 +281,15 @@ static void take_failed(Daemon *daemon, RunNews *news)
                               .error = buf_slice(&news->text) };
 }
 
-/* A job added at once by a running one. The key makes it one job however often the line
- * is read again after a restart. */
+/* A job added at once by a running one, for the same tenant whatever the line says. The
+ * key makes it one job however often the line is read again after a restart. */
 static void take_child_now(Daemon *daemon, RunNews *news)
 {
     Slice line = buf_slice(&news->text);
     Slice type = slice_cut(&line, '|');
+    RunningJob parent;
     if (!name_valid(type))
         return;
-    RunningJob parent;
     if (!node_running_find(daemon->node, news->id, &parent)) {
         log_event(LOG_WARN, "job.late_child", "bytes=%zu", line.bytes);
         return; /* the attempt does not count any more: the next one adds it */

@@ -75,6 +75,11 @@ const Metrics *daemon_metrics(const Daemon *daemon)
     return daemon->metrics;
 }
 
+const NodeSettings *daemon_first_settings(const Daemon *daemon)
+{
+    return &daemon->node_first;
+}
+
 const DaemonFacts *daemon_facts(const Daemon *daemon)
 {
     return &daemon->facts;
@@ -221,6 +226,16 @@ static Err open_node(Daemon *daemon, Error *why)
     return load_into(daemon, &running, node_load_running, why);
 }
 
+/* Whether a taken-over job should be stopped is told to the launcher again: the last
+ * daemon may have died between recording it and saying so. */
+static void say_paused(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    if (!job->stopping)
+        runner_signal(daemon->runner, job->id, job->attempt,
+                      job->paused ? SIGSTOP : SIGCONT);
+}
+
 /* Attempts that outlived the last daemon. What the launcher tells besides stays in the
  * box for the first turn. */
 static Err adopt(Daemon *daemon, Error *why)
@@ -250,6 +265,7 @@ static Err adopt(Daemon *daemon, Error *why)
         }
     }
     daemon->early_news = later;
+    node_running(daemon->node, say_paused, daemon);
     if (adopted)
         log_event(LOG_INFO, "jobs.adopted", "count=%u", adopted);
     return ERR_OK;
@@ -617,6 +633,7 @@ static void free_memory(Daemon *daemon)
     metrics_free(daemon->metrics);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
+    map_done(&daemon->early_signals);
     mem_free(daemon->marks);
     mem_free(daemon->events);
     arena_done(&daemon->step);

@@ -61,6 +61,9 @@ void daemon_call(Daemon *daemon, Call *call);
 Node *daemon_node(Daemon *daemon);
 const struct Metrics *daemon_metrics(const Daemon *daemon);
 
+/* The settings as the configuration gives them: what a setting goes back to. */
+const NodeSettings *daemon_first_settings(const Daemon *daemon);
+
 /* Facts that never change while the daemon runs; any thread. */
 typedef struct DaemonFacts {
     const char *data_dir;

@@ -389,6 +389,14 @@ const Metrics *daemon_metrics(const Daemon *daemon)
     return daemon->metrics;
 }
 
+const NodeSettings *daemon_first_settings(const Daemon *daemon)
+{
+    static NodeSettings first;
+    (void)daemon;
+    first = node_settings_default();
+    return &first;
+}
+
 const DaemonFacts *daemon_facts(const Daemon *daemon)
 {
     return &daemon->facts;

@@ -8,6 +8,16 @@
 #include "serve/job_json.h"
 #include "serve/settings.h"
 
+#include <signal.h>
+
+/* What was sent to an attempt before it could be started. */
+typedef enum EarlySignal {
+    EARLY_NONE = 1, /* so that an entry is not NULL */
+    EARLY_STOP = 2,
+    EARLY_TERM = 4,
+    EARLY_KILL = 8,
+} EarlySignal;
+
 static void reply(Daemon *daemon, const Effect *effect)
 {
     Call *call = (Call *)(uintptr_t)effect->request;
@@ -87,7 +97,40 @@ static void start(Daemon *daemon, const Effect *effect)
     ask->attempt = effect->attempt;
     ask->deadline_ms = effect->deadline_ms;
     ask->needs = daemon->durable;
+    map_put(&daemon->early_signals, effect->id, (void *)(uintptr_t)EARLY_NONE);
     keeper_ask(daemon->keeper, ask);
+}
+
+/* A signal must not overtake the start that waits for its job. */
+static void send_signal(Daemon *daemon, const Effect *effect)
+{
+    uintptr_t early = (uintptr_t)map_find(&daemon->early_signals, effect->id);
+    if (!early) {
+        runner_signal(daemon->runner, effect->id, effect->attempt, effect->signal);
+        return;
+    }
+    if (effect->signal == SIGCONT)
+        early &= ~(uintptr_t)EARLY_STOP;
+    else
+        early |= effect->signal == SIGSTOP   ? EARLY_STOP
+                 : effect->signal == SIGKILL ? EARLY_KILL
+                                             : EARLY_TERM;
+    map_put(&daemon->early_signals, effect->id, (void *)early);
+}
+
+void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms)
+{
+    static const struct {
+        EarlySignal bit;
+        int number;
+    } signals[] = { { EARLY_STOP, SIGSTOP },
+                    { EARLY_TERM, SIGTERM },
+                    { EARLY_KILL, SIGKILL } };
+    daemon_start_job(daemon, job, deadline_ms);
+    uintptr_t early = (uintptr_t)map_remove(&daemon->early_signals, job->id);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (early & signals[i].bit)
+            runner_signal(daemon->runner, job->id, job->attempt, signals[i].number);
 }
 
 static LoadKind load_kind(LoadWhat what)
@@ -200,7 +243,7 @@ void daemon_effect(Daemon *daemon, const Effect *effect)
         start(daemon, effect);
         return;
     case EFFECT_SIGNAL:
-        runner_signal(daemon->runner, effect->id, effect->attempt, effect->signal);
+        send_signal(daemon, effect);
         return;
     case EFFECT_FORGET:
         runner_forget(daemon->runner, effect->id, effect->attempt);

@@ -66,8 +66,9 @@ struct Daemon {
     uv_signal_t signals[3];
 
     Node *node;
-    NodeSettings node_first;  /* what the configuration says */
-    uint32_t settings_stored; /* which of them the store overrides: setting_bit */
+    NodeSettings node_first;   /* what the configuration says */
+    uint32_t settings_stored;  /* which of them the store overrides: setting_bit */
+    JournalStats journal_seen; /* what the metrics have been told */
     Journal *journal;
     Store *store;
     Keeper *keeper;
@@ -103,7 +104,9 @@ struct Daemon {
     uint64_t applied_number; /* last turn wholly inside it */
 
     Bodies bodies;
-    Call *reads; /* reads that wait for the store, oldest first */
+    Map early_signals; /* of attempts whose job is still asked for: id -> EarlySignal bits
+                        */
+    Call *reads;       /* reads that wait for the store, oldest first */
     Call **reads_last;
     Map open_calls; /* CALL_EVENT calls that are not answered yet, by address */
     Map waiters;    /* job id -> list of Calls */
@@ -132,6 +135,7 @@ void daemon_reads_release(Daemon *daemon);
 /* effects.c */
 void daemon_effect(Daemon *daemon, const Effect *effect);
 void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms);
+void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms);
 void daemon_waiter_add(Daemon *daemon, Call *call);
 void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
 void daemon_waiters_expire(Daemon *daemon, Now now);

@@ -5,6 +5,7 @@
 
 #include "serve/job_json.h"
 #include "serve/routes.h"
+#include "serve/settings.h"
 
 #include <stdio.h>
 
@@ -64,7 +65,8 @@ static const Shape shapes[] = {
       "\"until\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
       "\"ahead\":{\"type\":[\"integer\",\"null\"]},\"ahead_more\":" BOOL
       ",\"slots\":" COUNTS "}}" },
-    { "Config", "{\"type\":\"object\",\"description\":\"settings by name\"}" },
+    { "NewJobs", "{\"oneOf\":[" REF("NewJob") ",{\"type\":\"array\",\"items\":" REF(
+                     "NewJob") "}]}" },
     { "Node",
       "{\"type\":\"object\",\"properties\":{\"sysid\":" STRING ",\"number\":" NUMBER
       ",\"host\":" STRING ",\"pid\":" NUMBER ",\"version\":" STRING ",\"listen\":" STRING
@@ -190,39 +192,62 @@ static void body_json(JsonOut *json, const Route *route)
     json_bool(json, "required", strcmp(route->body, "Action") != 0);
     json_object(json, "content");
     content_json(json, lines ? "text/plain" : "application/json", route->body);
-    if (strcmp(route->body, "NewJob") == 0)
+    if (strcmp(route->body, "NewJobs") == 0)
         content_json(json, "application/x-ndjson", "NewJob");
     json_object_end(json);
     json_object_end(json);
 }
 
-static void response_json(JsonOut *json, const char *status, const char *what,
-                          const char *type, const char *schema)
+typedef struct Answer {
+    const char *status;
+    const char *what;
+    const char *type;
+    const char *schema; /* NULL: any text */
+    const char *other_type;
+    const char *other_schema;
+} Answer;
+
+static void response_json(JsonOut *json, const Answer *answer)
 {
-    json_object(json, status);
-    json_cstr(json, "description", what);
+    json_object(json, answer->status);
+    json_cstr(json, "description", answer->what);
     json_object(json, "content");
-    if (schema)
-        content_json(json, type, schema);
+    if (answer->schema)
+        content_json(json, answer->type, answer->schema);
     else
-        json_raw(json, type, SLICE_LITERAL("{\"schema\":{\"type\":\"string\"}}"));
+        json_raw(json, answer->type, SLICE_LITERAL("{\"schema\":{\"type\":\"string\"}}"));
+    if (answer->other_type)
+        content_json(json, answer->other_type, answer->other_schema);
     json_object_end(json);
     json_object_end(json);
 }
 
 static void responses_json(JsonOut *json, const Route *route)
 {
+    static const Answer many = { "200",
+                                 "many jobs, or the one that was waited for",
+                                 "application/x-ndjson",
+                                 "BulkLine",
+                                 "application/json",
+                                 "Added" };
+    static const Answer passed = {
+        "202", "the wait passed", "application/json", "Added", NULL, NULL
+    };
+    static const Answer problem = { "default", "a problem", "application/problem+json",
+                                    "Problem", NULL,        NULL };
     char status[8];
     snprintf(status, sizeof status, "%u", route->status);
+    const Answer good = {
+        status,        "done", route->answer ? "application/json" : "text/plain",
+        route->answer, NULL,   NULL
+    };
     json_object(json, "responses");
-    response_json(json, status, "done", route->answer ? "application/json" : "text/plain",
-                  route->answer);
+    response_json(json, &good);
     if (route->answer && strcmp(route->answer, "Added") == 0) {
-        response_json(json, "200", "many jobs, or the one that was waited for",
-                      "application/x-ndjson", "BulkLine");
-        response_json(json, "202", "the wait passed", "application/json", "Added");
+        response_json(json, &many);
+        response_json(json, &passed);
     }
-    response_json(json, "default", "a problem", "application/problem+json", "Problem");
+    response_json(json, &problem);
     json_object_end(json);
 }
 
@@ -321,6 +346,34 @@ static void patch_schema(JsonOut *json)
     json_object_end(json);
 }
 
+static const char *setting_type(ValueKind kind)
+{
+    if (kind == VALUE_BOOL)
+        return "[\"boolean\",\"null\"]";
+    if (kind == VALUE_COUNT)
+        return "[\"integer\",\"null\"]";
+    if (kind == VALUE_DURATION)
+        return "[\"string\",\"number\",\"null\"]";
+    return "[\"string\",\"null\"]";
+}
+
+static void config_schema(JsonOut *json)
+{
+    const Setting *setting;
+    json_object(json, "Config");
+    json_cstr(json, "type", "object");
+    json_bool(json, "additionalProperties", false);
+    json_object(json, "properties");
+    for (size_t i = 0; (setting = setting_number(i)); i++) {
+        json_object(json, setting->name);
+        json_raw(json, "type", slice_text(setting_type(setting_rule(setting)->kind)));
+        json_cstr(json, "description", setting->help);
+        json_object_end(json);
+    }
+    json_object_end(json);
+    json_object_end(json);
+}
+
 static void problem_schema(JsonOut *json)
 {
     json_object(json, "Problem");
@@ -364,6 +417,7 @@ void openapi_write(Buf *out)
     job_schema(&json, "Job", false);
     job_schema(&json, "NewJob", true);
     patch_schema(&json);
+    config_schema(&json);
     problem_schema(&json);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         json_raw(&json, shapes[i].name, slice_text(shapes[i].schema));

@@ -26,7 +26,7 @@
 
 const Route routes[] = {
     { METHOD_POST, SCOPE_ENQUEUE, API "/jobs", api_jobs_add, "add_jobs",
-      "Add one job (an object) or many (an array, or NDJSON)", "wait tenant", "NewJob",
+      "Add one job (an object) or many (an array, or NDJSON)", "wait tenant", "NewJobs",
       "Added", 201, 0 },
     GET(API "/jobs", SCOPE_READ, api_jobs_list, "list_jobs", "List and search jobs", LIST,
         "JobList"),

@@ -265,6 +265,14 @@ int serve_main(int argc, char **argv)
         fprintf(stderr, "pawl: %s [%s]\n", why.text, err_name(why.code));
         return EXIT_USAGE;
     }
+    if (config.legacy) {
+        fprintf(stderr,
+                "pawl: daemon.legacy (%s) is not supported by this version "
+                "[unsupported]\n",
+                config.origins[CONFIG_DAEMON_LEGACY]);
+        config_done(&config);
+        return EXIT_USAGE;
+    }
     log_level_set(config.log_level);
     keep_memory_small();
     int status = serve(&options, &config);

@@ -7,6 +7,7 @@
  * decided while the disk works, and one sync covers all that waits. */
 #include "serve/inside.h"
 
+#include "base/log.h"
 #include "base/pack.h"
 
 enum { PACKED_JOB = 1 }; /* field of a RECORD_JOBS body, as record.h has it */
@@ -130,9 +131,28 @@ void daemon_release(Daemon *daemon)
     }
 }
 
+/* Seconds per write and per sync since the last turn: the mean of a few, because only
+ * sums are kept. */
+static void count_syncs(Daemon *daemon)
+{
+    JournalStats now;
+    JournalStats *seen = &daemon->journal_seen;
+    journal_stats(daemon->journal, &now);
+    uint64_t syncs = now.syncs - seen->syncs;
+    for (uint64_t i = 0; i < syncs; i++) {
+        double each = 1e-9 / (double)syncs;
+        metrics_journal_append(daemon->metrics,
+                               (double)(now.write_ns - seen->write_ns) * each);
+        metrics_journal_sync(daemon->metrics,
+                             (double)(now.sync_ns - seen->sync_ns) * each);
+    }
+    *seen = now;
+}
+
 void daemon_turn(Daemon *daemon)
 {
     Now now = clock_now();
+    log_hold();
     daemon_release(daemon);
     daemon_collect(daemon, now);
     Turn *turn = take_turn(daemon);
@@ -146,6 +166,8 @@ void daemon_turn(Daemon *daemon)
     daemon->held_last = &turn->next;
     daemon_release(daemon);
     daemon_waiters_expire(daemon, now);
+    count_syncs(daemon);
     metrics_journal_lag(daemon->metrics, journal_end(daemon->journal) - daemon->applied);
     daemon_state_changed(daemon);
+    log_flush();
 }

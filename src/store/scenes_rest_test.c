@@ -506,10 +506,21 @@ static void queries_look_everywhere(Scene *scene)
                 fail_msg("'%s' by %u gives %s instead of %s", rows[i].text, limit,
                          scene_query(scene, rows[i].text, limit), ids);
     }
+}
+
+static void queries_find_by_id(Scene *scene)
+{
+    JobId done = scene_add_in(scene, JOB_DONE);
+    JobId ready = scene_add_ready(scene, "q");
+    JobId failed = scene_add_in(scene, JOB_FAILED);
+    JobId held = scene_add_in(scene, JOB_HELD);
     char id[ID_TEXT_BYTES];
     char text[64];
     snprintf(text, sizeof text, "id:%s", id_text(failed, id));
     assert_string_equal(scene_query(scene, text, 0), scene_ids(scene, &failed, 1));
+    snprintf(text, sizeof text, "-id:%s", id);
+    const JobId others[] = { held, ready, done };
+    assert_string_equal(scene_query(scene, text, 0), scene_ids(scene, others, 3));
     snprintf(text, sizeof text, "id:<%s", id);
     const JobId below[] = { ready, done };
     assert_string_equal(scene_query(scene, text, 1), scene_ids(scene, below, 2));
@@ -566,6 +577,7 @@ const SceneRow scenes_of_the_rest[] = {
     SCENE(nodes_have_a_row_each),
     SCENE(keys_hold_until_they_expire),
     SCENE(queries_look_everywhere),
+    SCENE(queries_find_by_id),
     SCENE(dispatch_order_takes_turns),
     SCENE(an_empty_store_answers),
     SCENE(every_step_between_states),

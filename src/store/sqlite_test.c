@@ -141,6 +141,7 @@ static void urls_that_no_one_knows_are_refused(void **state)
     testdir_remove(&dir);
 }
 
+/* I8: order and counters too, for the dump has windows and counts. */
 static void everything_is_there_after_reopening(void **state)
 {
     (void)state;
@@ -169,6 +170,59 @@ static void everything_is_there_after_reopening(void **state)
     testdir_remove(&dir);
 }
 
+/* The answer to a commit was lost with the process that asked. */
+static void an_answer_is_given_again_after_reopening(void **state)
+{
+    (void)state;
+    TestDir dir;
+    testdir_make(&dir);
+    Scene scene = { .store = testdir_store(&dir, &plain), .ids.node = SCENE_NODE };
+    JobId id = scene_add_running(&scene);
+    Batch batch = { .node = SCENE_NODE, .number = ++scene.number };
+    *batch_op(&batch, OP_CLAIM, 0) = scene_claim(&scene, id, 2);
+    *batch_op(&batch, OP_FINISH, 0) = scene_finish(&scene, id, 1, JOB_DONE);
+    for (int i = 0; i < 2; i++) {
+        OpResult results[2];
+        scene_commit(&scene, &batch, 1, results);
+        assert_int_equal(results[0], OP_LOST);
+        assert_int_equal(results[1], OP_APPLIED);
+        store_close(scene.store);
+        scene.store = testdir_store(&dir, &plain);
+    }
+    batch_done(&batch);
+    store_close(scene.store);
+    scene_done(&scene);
+    testdir_remove(&dir);
+}
+
+/* After sync the file alone, without its log, has everything. */
+static void sync_moves_everything_into_the_file(void **state)
+{
+    (void)state;
+    TestDir dir;
+    testdir_make(&dir);
+    Scene scene = { .store = testdir_store(&dir, &plain), .ids.node = SCENE_NODE };
+    for (int i = 0; i < 10; i++)
+        scene_add_ready(&scene, "q");
+    Error why = { 0 };
+    assert_int_equal(scene.store->kind->sync(scene.store, &why), ERR_OK);
+    char name[600];
+    snprintf(name, sizeof name, "file:%s?immutable=1", testdir_file(&dir, "pawl.db"));
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+    assert_int_equal(sqlite3_open_v2(name, &db, flags, NULL), SQLITE_OK);
+    sqlite3_prepare_v2(db, "SELECT count(*) FROM job_live", -1, &stmt, NULL);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(stmt, 0), 10);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    store_close(scene.store);
+    scene_done(&scene);
+    testdir_remove(&dir);
+}
+
+/* S2.28 and every hot step: statements name their index, and fail here without it. */
 static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
@@ -566,6 +620,8 @@ int main(void)
         cmocka_unit_test(another_cluster_is_refused),
         cmocka_unit_test(urls_that_no_one_knows_are_refused),
         cmocka_unit_test(everything_is_there_after_reopening),
+        cmocka_unit_test(an_answer_is_given_again_after_reopening),
+        cmocka_unit_test(sync_moves_everything_into_the_file),
         cmocka_unit_test(every_statement_can_be_prepared),
         cmocka_unit_test(the_log_does_not_grow_without_end),
         cmocka_unit_test(damaged_rows_are_refused),

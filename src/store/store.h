@@ -183,7 +183,7 @@ typedef struct StoreFault { /* fails the n-th call (1 = next), then `times` in a
     uint64_t fail_at;
     uint64_t times;
     Err err;
-    bool after; /* fail after the inner call has happened: an unknown outcome */
+    bool after; /* commit and sync fail after they have happened: an unknown outcome */
 } StoreFault;
 Store *store_fault_new(Store *inner, StoreFault *fault); /* fault outlives the store */
 

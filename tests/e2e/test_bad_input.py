@@ -71,7 +71,7 @@ JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
-# --- bodies that cannot be read ---------------------------------------------------------------
+# --- bodies that cannot be read -------------------------------------------------------
 
 MALFORMED = {
     "empty": b"",
@@ -126,7 +126,7 @@ def test_many_values(api):
         assert answer.lines()[-1]["summary"]["accepted"] == 0
 
 
-# --- well-formed, but wrong ------------------------------------------------------------------------
+# --- well-formed, but wrong -----------------------------------------------------------
 
 def test_an_unknown_field_names_the_nearest(api):
     problem = problem_of(
@@ -222,7 +222,7 @@ def test_an_unknown_content_type(api):
                "unsupported_media_type")
 
 
-# --- lines: the bad among the good --------------------------------------------------------------------
+# --- lines: the bad among the good ----------------------------------------------------
 
 def test_bad_lines_are_refused_one_by_one(unix):
     lines = [b'{"nope": 1}', b"{", b"[]", b"", b'{"command": ["/bin/tr\xff"]}',
@@ -237,7 +237,7 @@ def test_bad_lines_are_refused_one_by_one(unix):
         assert line["error"]["code"] and line["error"]["status"] in (400, 422), line
 
 
-# --- paths, methods, parameters -------------------------------------------------------------------------
+# --- paths, methods, parameters -------------------------------------------------------
 
 PATHS = ["/api/v1/nothing", "/api/v1/jobs/", "/api/v1/jobs/x/y/z", "/api/v2/jobs",
          "/api/v1/../../etc/passwd", "/api/v1/jobs/%2e%2e%2fetc", "/api/v1/jobs/a%00b",
@@ -311,7 +311,7 @@ def test_a_wait_that_is_no_duration(unix, wait):
     problem_of(unix.request("POST", f"/jobs?wait={wait}", {"command": ["/bin/true"]}), 422)
 
 
-# --- below HTTP ---------------------------------------------------------------------------------------------
+# --- below HTTP -----------------------------------------------------------------------
 
 def raw(node, request, seconds=10):
     """What comes back for these bytes until the other end closes."""
@@ -359,7 +359,8 @@ HALF = {
     "half a body": head(more=b"Content-Length: 26\r\n\r\n") + JOB,
     "half a chunk": head(more=b"Transfer-Encoding: chunked\r\n\r\n1a\r\n" + JOB),
     "no last chunk": head(more=b"Transfer-Encoding: chunked\r\n\r\n19\r\n" + JOB + b"\r\n"),
-    "bad chunk size": head(more=b"Transfer-Encoding: chunked\r\n\r\nzz\r\n" + JOB + b"\r\n0\r\n\r\n"),
+    "bad chunk size": head(more=b"Transfer-Encoding: chunked\r\n\r\nzz\r\n" + JOB +
+                           b"\r\n0\r\n\r\n"),
     "two lengths": head(more=b"Content-Length: 25\r\nContent-Length: 3\r\n\r\n") + JOB,
     "negative length": head(more=b"Content-Length: -1\r\n\r\n") + JOB,
     "huge length": head(more=b"Content-Length: 99999999999999999999\r\n\r\n") + JOB,
@@ -404,7 +405,7 @@ def test_many_connections_that_come_and_go(node):
         sock.close()
 
 
-# --- the Idempotency-Key --------------------------------------------------------------------------------------
+# --- the Idempotency-Key --------------------------------------------------------------
 
 @pytest.mark.parametrize("key", ["", "x" * 4096, "tab\tinside"], ids=["empty", "long", "tab"])
 def test_keys_that_are_none(unix, key):

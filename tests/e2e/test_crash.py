@@ -6,6 +6,7 @@ tests/prove/crash does the same thousands of times.
 """
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -28,9 +29,10 @@ def place():
 
 
 def test_twenty_kills_under_load(place, capsys):
+    """Of the daemon; now and then of its launcher too."""
     crashes = Crashes(place, int(os.environ.get("SEED", time.time_ns() % 1000000)))
     crashes.start()
-    for _ in range(CYCLES):
+    while crashes.kills < CYCLES:
         crashes.cycle()
     judged = crashes.verdict()
     with capsys.disabled():
@@ -40,7 +42,7 @@ def test_twenty_kills_under_load(place, capsys):
     assert judged.count["runs"] > 200
 
 
-# --- a job that runs while the daemon dies (S1.29 does not apply: nobody was lost) --------
+# --- a job that runs while the daemon dies (S1.29 does not apply: nobody was lost) ----
 
 # $1 witness, $2 the file that lets it end. Says something before and after the crash.
 LONG = """\
@@ -111,6 +113,28 @@ def test_a_job_that_ends_while_the_daemon_is_down(place):
     assert len(job.witness.lines()) == 2
 
 
+def test_children_are_added_once_over_a_crash(place):
+    """S2.48: their lines are read again by the next daemon, and mean the same jobs."""
+    node = place.daemon().start()
+    gate = place.path / "gate"
+    script = """echo 'J!: now|1'; echo 'J: later|2'; echo 'P: 30 begun'
+                while [ ! -e "$0" ]; do sleep 0.02; done; echo 'J!: now|3'; echo 'J: later|4'
+                echo 'R: 200 result'"""
+    job = node.api().add(command=["/bin/sh", "-c", script, str(gate)], protocol=True)
+    wait_for(lambda: node.api().all(parent=job["id"]), 20)
+    for _ in range(2):
+        node.restart()
+    gate.touch()
+    api = node.api()
+    ended = api.until(job["id"])
+    assert (ended["state"], ended["attempt"], ended["progress"]) == ("done", 1, 30)
+    assert api.request("GET", f"/jobs/{job['id']}/result").body == b"result"
+    node.restart()
+    children = node.api().all(parent=job["id"])
+    assert sorted((child["type"], child["payload"]) for child in children) == [
+        ("later", "2"), ("later", "4"), ("now", "1"), ("now", "3")]
+
+
 def test_many_restarts_of_the_daemon_and_one_run(place):
     node = place.daemon().start()
     job = Long(place, node, max_retries=0)
@@ -177,6 +201,29 @@ def test_a_paused_job_stays_paused_over_a_crash(place):
     time.sleep(0.3) # ten times as long as it would need
     assert not job.ended() and node.api().job(job.id)["state"] == "paused"
     node.api().act(job.id, "resume")
+    assert job.end()["attempt"] == 1
+
+
+@pytest.mark.parametrize("last", ["pause", "resume"])
+def test_a_pause_that_never_reached_the_job_is_made_good(place, last):
+    """The launcher does not listen, the daemon's words pile up and are lost with it."""
+    node = place.daemon().start()
+    job = Long(place, node, max_retries=0)
+    api, launcher = node.api(), node.launcher()
+    os.kill(launcher, signal.SIGSTOP)
+    for _ in range(400): # more than a socket takes
+        api.act(job.id, "pause")
+        api.act(job.id, "resume")
+    if last == "pause":
+        api.act(job.id, "pause")
+    node.kill()
+    os.kill(launcher, signal.SIGCONT)
+    node.start()
+    job.let_go()
+    if last == "pause":
+        time.sleep(0.3)
+        assert not job.ended() and node.api().job(job.id)["state"] == "paused"
+        node.api().act(job.id, "resume")
     assert job.end()["attempt"] == 1
 
 

@@ -81,7 +81,7 @@ def when(text):
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00")
 
 
-# --- adding and looking -----------------------------------------------------------------------
+# --- adding and looking ---------------------------------------------------------------
 
 def test_add_one_job_and_look_at_it(api, queue):
     """S2.13-S2.22, S2.36, S1.31-S1.35, S0.42, S0.46."""
@@ -148,7 +148,7 @@ def test_a_job_of_a_tenant_is_not_seen_by_others(api):
     assert api.request("POST", f"/jobs/{job['id']}/cancel?tenant=acme").status == 200
 
 
-# --- wait= -------------------------------------------------------------------------------------
+# --- wait= ----------------------------------------------------------------------------
 
 def test_wait_answers_with_the_end(api):
     answer = api.request("POST", "/jobs?wait=PT20S",
@@ -174,7 +174,7 @@ def test_wait_answers_202_when_it_has_passed(api, home):
     assert api.until(job["id"])["state"] == "done"
 
 
-# --- Idempotency-Key -----------------------------------------------------------------------------
+# --- Idempotency-Key ------------------------------------------------------------------
 
 def test_a_repeat_with_the_same_key_is_the_same_job(api, queue):
     headers = {"Idempotency-Key": uuid.uuid4().hex}
@@ -213,7 +213,7 @@ def test_the_same_key_from_many_clients_at_once(node, queue):
     assert len(node.api().all(queue=queue)) == 1
 
 
-# --- many at once ----------------------------------------------------------------------------------
+# --- many at once ---------------------------------------------------------------------
 
 def test_lines_good_and_bad(api, queue):
     """S2.59 in its new form: one answer per line, in order, and a summary."""
@@ -278,7 +278,7 @@ def test_the_founding_path(api, queue):
         job["id"] for job in api.all(queue=queue, tenant="acme", limit=1)][:1]
 
 
-# --- lists ---------------------------------------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------------
 
 @pytest.fixture
 def ten(api, queue):
@@ -347,7 +347,7 @@ def test_an_item_is_what_get_of_one_gives(api, ten, queue):
         assert item == api.job(item["id"])
 
 
-# --- order (S0.6-S0.8, S0.47, S3.1-S3.4, S3.52) -------------------------------------------------------------
+# --- order (S0.6-S0.8, S0.47, S3.1-S3.4, S3.52) ---------------------------------------
 
 def test_priority_first_then_age(api, home, queue, slots):
     witness = gate(home)
@@ -413,7 +413,25 @@ def test_nothing_starts_while_disabled(api, queue, slots):
     assert api.until(id)["state"] == "done"
 
 
-# --- time --------------------------------------------------------------------------------------------------------
+def test_a_new_job_starts_at_once(api):
+    """S0.9, S0.10: its coming nudges the scheduler; the tick comes only every second."""
+    waits = []
+    for _ in range(6):
+        job = ran(api, "true")
+        waits.append((when(job["started_at"]) - when(job["created_at"])).total_seconds())
+    assert sorted(waits)[1] < 0.2, waits
+
+
+def test_an_end_starts_the_next_at_once(api, queue, slots):
+    """S0.12: no slot waits for the tick."""
+    ids = [shell(api, "true", queue=queue)["id"] for _ in range(8)]
+    slots()
+    last = [api.until(id) for id in ids][-1]
+    first = api.job(ids[0])
+    assert (when(last["started_at"]) - when(first["started_at"])).total_seconds() < 4
+
+
+# --- time -----------------------------------------------------------------------------
 
 def test_a_deferred_job_runs_when_its_time_has_come(api):
     """S2.9, S2.15, S1.33."""
@@ -444,7 +462,7 @@ def test_durations(api, text, shown):
     api.act(job["id"], "cancel")
 
 
-# --- outcomes (S2.50-S2.56, S2.116, S2.121, S2.122) ----------------------------------------------------------------
+# --- outcomes (S2.50-S2.56, S2.116, S2.121, S2.122) -----------------------------------
 
 OUTCOMES = [
     ("exit 0", "done", "ok", 200, 0, None),
@@ -509,7 +527,7 @@ def test_without_protocol_lines_mean_nothing(api, queue):
     assert listed(api, parent=job["id"]) == []
 
 
-# --- retries (S1.30, S2.54, S2.55, S2.58, S1.20, S1.55) ------------------------------------------------------------
+# --- retries (S1.30, S2.54, S2.55, S2.58, S1.20, S1.55) -------------------------------
 
 def test_retries_until_rejected(api, home):
     witness = gate(home)
@@ -564,7 +582,7 @@ def test_failed_is_never_retried(api):
     assert (job["state"], job["attempt"]) == ("failed", 1)
 
 
-# --- actions (S0.75, S4.74-S4.79) ------------------------------------------------------------------------------------
+# --- actions (S0.75, S4.74-S4.79) -----------------------------------------------------
 
 def test_hold_and_release(api, queue, slots):
     id = shell(api, "true", queue=queue)["id"]
@@ -587,7 +605,8 @@ def test_cancel_a_waiting_job(api, home):
 
 
 def test_cancel_a_running_job(api):
-    id = shell(api, "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done")["id"]
+    id = shell(api, "trap 'echo bye; exit 0' TERM; echo up; "
+                    "while :; do sleep 0.02; done")["id"]
     wait_for(lambda: api.log(id) == b"up\n", 20)
     api.act(id, "cancel", body={})
     job = api.until(id)
@@ -707,7 +726,7 @@ def test_delete(node, api, home):
     wait_for(lambda: not node.jobs(), 10)
 
 
-# --- what a job sees (interfaces 3) ---------------------------------------------------------------------------------------
+# --- what a job sees (interfaces 3) ---------------------------------------------------
 
 def test_the_environment_of_a_job(node, api, queue):
     """S0.31, S0.37, S0.57: who it is, where its document is, and nothing of the daemon's."""
@@ -780,7 +799,7 @@ def test_arguments_arrive_as_they_were_sent(api):
     assert api.log(id).decode() == "".join(f"[{word}]" for word in words)
 
 
-# --- logs and results --------------------------------------------------------------------------------------------------------
+# --- logs and results -----------------------------------------------------------------
 
 def test_follow_streams_until_the_end(node, api, home):
     path = gate(home)
@@ -833,7 +852,7 @@ def test_progress(api, home):
     assert api.until(id)["progress"] == 90
 
 
-# --- children (S2.47, S2.48, S2.119, S2.120) ----------------------------------------------------------------------------------
+# --- children (S2.47, S2.48, S2.119, S2.120) ------------------------------------------
 
 def test_j_lines_become_jobs(api):
     id = ran(api, "echo 'J: child.one|first payload'; echo '#J: child.two|second'; "
@@ -846,14 +865,16 @@ def test_j_lines_become_jobs(api):
         assert (job["parent"], job["tenant"], job["state"]) == (id, "default", "blocked")
 
 
-def test_children_stay_with_the_tenant(api):
+@pytest.mark.parametrize("mark", ["J", "#J", "J!"])
+def test_children_stay_with_the_tenant(api, mark):
     """S2.120: whatever the line says."""
-    job = api.add(command=["/bin/sh", "-c", "echo 'J: other:x|p'"], tenant="acme",
+    job = api.add(command=["/bin/sh", "-c", f"echo '{mark}: other:x|p'"], tenant="acme",
                   protocol=True)
     wait_for(lambda: api.request("GET", f"/jobs/{job['id']}?tenant=acme").json()["state"]
              == "done", 20)
     child, = api.all(parent=job["id"], tenant="acme")
-    assert child["tenant"] == "acme"
+    assert (child["tenant"], child["type"], child["payload"]) == ("acme", "other:x", "p")
+    assert api.all(parent=job["id"]) == []
 
 
 def test_a_retried_attempt_does_not_add_twice(api):
@@ -873,7 +894,7 @@ def test_j_with_a_mark_adds_at_once(api, home):
     assert len(api.all(parent=id)) == 1
 
 
-# --- the database (S1.9, S1.31-S1.48, S2.16, S2.22-S2.27) ------------------------------------------------------------------------
+# --- the database (S1.9, S1.31-S1.48, S2.16, S2.22-S2.27) -----------------------------
 
 def rows(node, text, *args):
     path = f"file:{node.data}/pawl.db?mode=ro"
@@ -906,7 +927,11 @@ def test_the_tables_of_001_in_every_state(node, api, home, queue):
         "failed": ran(api, "exit 65")["id"],
         "rejected": ran(api, "exit 3")["id"],
         "cancelled": api.add(command=["/bin/true"], held=True)["id"],
+        "halted": gated(api, gate(home)),
     }
+    api.until(ids["halted"], "running")
+    api.act(ids["halted"], "halt")
+    api.until(ids["halted"], "halted")
     api.act(ids["cancelled"], "cancel")
     api.until(ids["paused"], "running")
     api.act(ids["paused"], "pause")
@@ -937,8 +962,39 @@ def test_the_tables_of_001_in_every_state(node, api, home, queue):
     check_attempts(node, ids)
     path.touch()
     api.act(ids["paused"], "resume")
-    for state in ("deferred", "blocked", "held", "retrying"):
+    for state in ("deferred", "blocked", "held", "retrying", "halted"):
         api.act(ids[state], "cancel")
+
+
+def test_a_ready_job_in_the_database(node, api, slots):
+    """S2.22: dt has come, the lock is empty."""
+    id = shell(api, "true")["id"]
+    shown = api.job(id)
+    row = job_row(node, id)
+    assert (shown["state"], shown["lock"]) == ("ready", "")
+    assert (row["state"], row["status"], row["lock"], row["dt"]) == (
+        "ready", "Pending", "", shown["dt"])
+    assert when(shown["dt"]) <= datetime.datetime.now(datetime.timezone.utc)
+    slots()
+    assert api.until(id)["lock"] == "__done"
+
+
+def test_a_running_job_shows_signs_of_life(node, api, home):
+    """S1.10, S1.28, S2.24, I13: the lease is renewed, and a healthy job never broken."""
+    assert api.request("PATCH", "/config", {"job_stale_interval": "1s"}).status == 200
+    path = gate(home)
+    id = gated(api, path)
+    first = api.until(id, "running")
+    later = wait_for(lambda: (job := api.job(id))["last_heartbeat_at"] >
+                     first["last_heartbeat_at"] and job, 20, "it shows no sign of life")
+    assert later["dt"] > first["dt"]
+    old = time.monotonic() + 1.5 # longer than its lease
+    wait_for(lambda: time.monotonic() > old, 5)
+    assert (api.job(id)["state"], api.job(id)["attempt"]) == ("running", 1)
+    assert attempt_rows(node, id)[0]["last_heartbeat_time"] > first["last_heartbeat_at"]
+    path.touch()
+    assert api.until(id)["attempt"] == 1
+    assert api.request("PATCH", "/config", {"job_stale_interval": None}).status == 200
 
 
 def check_attempts(node, ids):
@@ -976,7 +1032,7 @@ def test_two_jobs_at_once_hold_two_resources(node, api, home):
         api.until(id)
 
 
-# --- the daemon's other answers -----------------------------------------------------------------------------------------------------
+# --- the daemon's other answers -------------------------------------------------------
 
 def test_explain_says_why_it_does_not_run(api):
     """In words and fields."""
@@ -1002,6 +1058,25 @@ def test_the_three_lines_of_analytics(node, api, queue):
     assert len(events) in (0, len(lines))
 
 
+def test_the_counts(api, queue):
+    """S2.110, S0.80, S0.81."""
+    before = api.get("/stats")
+    ran(api, "true", queue=queue, priority=9)
+    ran(api, "exit 65", queue=queue, priority=9)
+    held = api.add(command=["/bin/true"], queue=queue, held=True)["id"]
+    after = api.get("/stats")
+    for state, more in (("done", 1), ("failed", 1), ("held", 1), ("ready", 0)):
+        assert after["jobs"][state] == before["jobs"][state] + more, state
+    mine, = [row for row in after["queues"] if row["queue"] == queue]
+    assert mine["jobs"] == {"done": 1, "failed": 1, "held": 1}
+    assert after["totals"]["added"] == before["totals"]["added"] + 3
+    was, row = [next(({k: row[k] for k in ("added", "started", "finished")}
+                      for row in stats["by_priority"] if str(row["priority"]) == "9"),
+                     {"added": 0, "started": 0, "finished": 0}) for stats in (before, after)]
+    assert row == {key: number + 2 for key, number in was.items()}
+    api.act(held, "cancel")
+
+
 def test_health_and_metrics(node, api):
     assert api.request("GET", "/livez").status == 200
     assert api.request("GET", "/readyz").status == 200
@@ -1014,7 +1089,7 @@ def test_health_and_metrics(node, api):
     assert api.get("/openapi.json")["openapi"].startswith("3.1")
 
 
-# --- purge (S2.26, S2.91, S2.92) --------------------------------------------------------------------------------------------------------
+# --- purge (S2.26, S2.91, S2.92) ------------------------------------------------------
 
 def test_old_jobs_are_really_deleted():
     """At the start, and from then on every minute."""

@@ -54,7 +54,7 @@ def one_attempt(api, id):
     return rows[0]
 
 
-# --- whole trees -------------------------------------------------------------------------------
+# --- whole trees ----------------------------------------------------------------------
 
 TREES = {
     "child": "sleep 300 & echo up; wait",
@@ -130,7 +130,7 @@ def test_an_r_line_of_a_killed_job_counts_for_nothing(api):
     assert (ended["state"], ended["exitcode"]) == ("rejected", 504)
 
 
-# --- output --------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------
 
 def test_a_flood_of_output_is_capped_and_its_tail_kept(api):
     id = shell(api, "yes 0123456789 | head -c 50000000; echo; echo the end")
@@ -182,7 +182,7 @@ def test_a_result_beyond_its_limit_is_cut_with_a_mark(api):
     assert api.request("GET", f"/jobs/{id}/result").body == b"x" * CAP
 
 
-# --- races ------------------------------------------------------------------------------------------
+# --- races ----------------------------------------------------------------------------
 
 def test_exit_while_being_killed(api):
     """Either end may win; the record agrees with itself whoever does."""
@@ -247,7 +247,7 @@ def test_a_paused_job_can_be_ended(api, action):
     nothing_left(id)
 
 
-# --- descriptors and processes -------------------------------------------------------------------------
+# --- descriptors and processes --------------------------------------------------------
 
 def test_two_hundred_jobs_leak_no_descriptor(node, api):
     def counts():

@@ -50,7 +50,7 @@ def test_power_cuts_under_load(place, capsys):
     assert judged.count["adds_ok"] > 50, "there was hardly any load"
 
 
-# --- a full disk ------------------------------------------------------------------------
+# --- a full disk ----------------------------------------------------------------------
 
 SMALL_OPTIONS = ("--set", "journal.segment=1M", "--set", "limits.body=1M",
                  "--set", "journal.keep=0s")
@@ -130,7 +130,7 @@ def refusal(api):
     return None if answer.status == 201 else answer
 
 
-# --- a store that cannot be written --------------------------------------------------------
+# --- a store that cannot be written ---------------------------------------------------
 
 def test_a_store_that_is_locked_for_a_while_gets_everything_in_order(place):
     """Fault 25: the journal goes on alone; what the store missed comes later, in order."""
@@ -162,7 +162,40 @@ def test_a_store_that_is_locked_for_a_while_gets_everything_in_order(place):
     assert len(node.api().all()) == len(ids) + 1
 
 
-# --- damage in the journal ----------------------------------------------------------------
+@pytest.mark.parametrize("action", ["kill", "pause"])
+def test_what_is_done_to_a_job_before_its_process_starts_is_not_lost(place, action):
+    """The start waits for the store, which is slow; a signal must not overtake it."""
+    mark = place.path / "mark"
+    node = place.daemon("--set", "scheduling.enabled=off").start()
+    id = node.api().add(command=["/bin/sh", "-c", "sleep 0.3; echo >\"$0\"", str(mark)])["id"]
+    node.restart() # and nothing of the job is in memory
+    api = node.api()
+    api.until(id, "ready")
+    db = sqlite3.connect(node.data / "pawl.db", isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    api.request("PATCH", "/config", {"enabled": True})
+    wait_for(lambda: f"event=job.started job={id}" in node.log(), 10, "it is not claimed")
+    asked = node.api()
+    asked.conn.connect()
+    asked.conn.request("POST", f"/api/v1/jobs/{id}/{action}")
+    wait_for(lambda: len(node.log().splitlines()[-1:]) and not node.jobs(), 2)
+    time.sleep(0.2) # for the request to come through
+    db.execute("ROLLBACK")
+    db.close()
+    asked.conn.getresponse().read()
+    if action == "kill":
+        assert api.until(id)["state"] == "cancelled"
+    else:
+        api.until(id, "paused")
+        time.sleep(0.6)
+        assert api.job(id)["state"] == "paused"
+    assert not mark.exists()
+    if action == "pause":
+        api.act(id, "resume")
+        assert api.until(id)["state"] == "done" and mark.exists()
+
+
+# --- damage in the journal ------------------------------------------------------------
 
 def journal_files(node):
     return {path.name: path.read_bytes() for path in (node.data / "journal").iterdir()

@@ -28,7 +28,7 @@ def gated(api, gate, **fields):
     return api.until(job["id"], "running")
 
 
-# --- SIGTERM and SIGINT -----------------------------------------------------------------
+# --- SIGTERM and SIGINT ---------------------------------------------------------------
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_leaves_running_jobs_to_the_next_start(place, number):
@@ -85,7 +85,7 @@ def test_the_socket_and_listen_files(place):
     assert (node.data / "listen").read_text() == "%s:%d\n" % node.address()
 
 
-# --- who may start ------------------------------------------------------------------------
+# --- who may start --------------------------------------------------------------------
 
 def refused(place, *options, data=None):
     """The status and words of a daemon that does not start."""
@@ -155,7 +155,7 @@ def test_a_database_of_a_later_version_is_refused(place):
     assert "newer" in said
 
 
-# --- SIGHUP ---------------------------------------------------------------------------------
+# --- SIGHUP ---------------------------------------------------------------------------
 
 def test_a_reload_applies_what_it_can(place):
     config = place.path / "pawl.yaml"
@@ -197,7 +197,7 @@ def test_settings_changed_by_the_api_outlive_a_restart(place):
     assert node.api().get("/config")["max_concurrent_jobs"] == 5
 
 
-# --- what a restart keeps (I8; S1.8) -----------------------------------------------------------
+# --- what a restart keeps (I8; S1.8) --------------------------------------------------
 
 def facts(job):
     """All but what a restart may change."""
@@ -248,8 +248,9 @@ def test_order_states_and_counters_are_the_same_after_a_crash(place):
 
 
 def count_fields(stats):
-    """The numbers of waiting and finished jobs, wherever they stand in the answer."""
-    return stats.get("jobs", stats.get("states"))
+    """The numbers of jobs, of all and by queue."""
+    assert stats["jobs"]["ready"] == 9
+    return stats["jobs"], sorted(map(str, stats["queues"]))
 
 
 def test_ids_never_go_back(place):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """crash - a daemon that is killed again and again under load, and the verdict on it."""
+import collections
 import contextlib
 import random
 import sqlite3
@@ -38,8 +39,12 @@ def verdict(node, load, history, witness, luck):
     done = [job for job in jobs if job["state"] == "done"]
     for job in luck.sample(done, min(len(done), RESULTS)):
         job["result"] = api.request("GET", f"/jobs/{job['id']}/result").body.decode()
+    counted = {state: number for state, number in api.get("/stats")["jobs"].items() if number}
     api.close()
     judged = judge(history.records, witness.lines(), jobs, attempts_of(node.data))
+    states = dict(collections.Counter(job["state"] for job in jobs))
+    if counted != states:
+        judged.fault("counters", f"counted {counted}, there are {states}")
     if (damage := damage_of(node.data)) != "ok":
         judged.fault("damaged", f"the database: {damage}")
     return judged
@@ -50,8 +55,11 @@ class Crashes:
 
     def __init__(self, place, seed, *options, data=None, acts=True):
         self.luck = random.Random(seed)
+        self.kills = 0
+        self.cycles = 0
         self.node = place.daemon("--slots", "6", "--set", "journal.segment=256K",
-                                 "--set", "daemon.log_level=warn", *options, data=data)
+                                 "--set", "journal.keep=0s", "--set",
+                                 "daemon.log_level=warn", *options, data=data)
         self.history = History(place.path / f"history-{seed}.jsonl")
         self.witness = Witness(place.path / f"witness-{seed}")
         self.load = Load(self.node, self.history, self.witness, seed, acts)
@@ -60,24 +68,42 @@ class Crashes:
         self.node.start()
         self.load.start()
 
-    def crash(self, kind):
-        """To be said before it happens."""
+    def crash(self, kind, do):
         if self.load.error:
             self.load.stop()
         self.load.crashes |= 1
-        self.history.crash(kind)
+        self.history.crash(kind, do)
 
     def up(self):
         self.node.start()
         self.load.crashes += 1
 
     def kill(self):
-        self.crash("daemon")
-        self.node.kill()
+        self.kills += 1
+        self.crash("daemon", self.node.kill)
+
+    def work(self, seconds):
+        """A moment of load: mostly a short one, now and then so long that the crash meets
+        the sync of the store and the removal of journal files, 5 s after the start."""
+        self.cycles += 1
+        if self.cycles % 25 == 3:
+            time.sleep(self.luck.uniform(4.7, 5.3))
+        else:
+            time.sleep(self.luck.uniform(0.02, seconds))
+
+    def kill_launcher(self):
+        """Its jobs die with it, at the latest when the next one starts."""
+        self.history.crash("launcher", self.node.kill_launcher)
 
     def cycle(self):
-        """Some load, then the crash; now and then another one while it recovers."""
-        time.sleep(self.luck.uniform(0.02, 0.4))
+        """Some load, then a crash: mostly of the daemon, at times of its launcher or of
+        both; now and then another one while it recovers."""
+        self.work(0.4)
+        luck = self.luck.random()
+        if luck < 0.15:
+            self.kill_launcher()
+        if luck < 0.08:
+            return
         self.kill()
         while self.luck.random() < 0.25:
             self.node.spawn()

@@ -55,9 +55,12 @@ class History:
                 self.file.write(json.dumps(record) + "\n")
         return record
 
-    def crash(self, kind):
-        """kind: `daemon` (kill -9, its launcher goes on), `launcher` or `power`."""
-        self.add("crash", "ok", kind=kind)
+    def crash(self, kind, do):
+        """kind: `daemon` (kill -9, its launcher goes on), `launcher` or `power`. It
+        happens some time while do() runs."""
+        began = now()
+        do()
+        self.add("crash", "ok", kind=kind, since=began)
 
     def read(self, since, job):
         """A job object that was answered; `since`: when it was asked for."""
@@ -147,7 +150,8 @@ class Judge:
         self.reads[record["id"]].append((record["since"], record["at"], record["seen"]))
 
     def take_crash(self, record):
-        self.crashes.append((record["at"], record["kind"]))
+        self.crashes.append((record.get("since", record["at"]), record["at"],
+                             record["kind"]))
 
     def acted(self, id, *actions):
         """What may have had an effect on the job."""
@@ -268,15 +272,16 @@ class Judge:
                                      f"{row['exitcode']}, but its run told no end")
             return
         code = AGAIN_EXITCODE if end[0] == AGAIN else OUTCOMES.get(end[0], (0, 0))[1]
-        lost = row["exitcode"] == LOST_EXITCODE and self.crash_in(end[1], float("inf"))
+        began = run.begins[0] if run.begins else end[1]
+        lost = row["exitcode"] == LOST_EXITCODE and self.crash_in(began, float("inf"))
         if row["exitcode"] != code and not lost and not stopped:
             self.fault("untrue", f"{id} attempt {row['attempt']} ended with {end[0]} and "
                                  f"is recorded with {row['exitcode']}")
 
     def crash_in(self, begin, end):
         """Whether something died that takes jobs with it."""
-        return any(kind != "daemon" and begin - SLACK <= at <= end + SLACK
-                   for at, kind in self.crashes)
+        return any(kind != "daemon" and begin - SLACK <= at and since <= end + SLACK
+                   for since, at, kind in self.crashes)
 
     def runs_of(self, id, runs):
         marker = self.marker_of.get(id)
@@ -294,13 +299,16 @@ class Judge:
             self.again(id, before, after)
 
     def again(self, id, before, after):
-        """What called for the second run?"""
-        if before.end and before.end[0] == AGAIN:
-            return
+        """What called for the second run? And was the first one over?"""
         if not before.begins or not after.begins:
             return
         began, next_began = before.begins[0], after.begins[0]
-        if any(act[2] <= next_began + SLACK for act in self.acted(id, "retry", "resume")):
+        if before.end and before.end[1] > next_began + SLACK:
+            self.fault("twice", f"{id} attempts {before.attempt} and {after.attempt} ran "
+                                "at the same time")
+        if before.end and before.end[0] == AGAIN:
+            return
+        if any(act[2] <= next_began + SLACK for act in self.acted(id, "retry")):
             self.count["runs_asked_for"] += 1
             return
         if self.crash_in(began, next_began):
@@ -335,7 +343,7 @@ class Judge:
             f"runs {count['runs']}, repeated after a loss {count['runs_repeated']}, "
             f"asked for {count['runs_asked_for']}",
             "crashes " + (", ".join(f"{kind} {number}" for kind, number in
-                                    collections.Counter(k for _, k in self.crashes)
+                                    collections.Counter(k for _, _, k in self.crashes)
                                     .items()) or "none"),
             "ended " + ", ".join(f"{state} {count['state_' + state]}" for state in FINAL) +
             f"; waiting for ever {count['state_blocked']}",

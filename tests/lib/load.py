@@ -3,8 +3,8 @@
 
 Adders add single jobs, some with an Idempotency-Key, which they ask again with after an
 answer was lost; one adds in bulk with bad lines among the good, another posts bare lines
-by the founding path (S2.59); an actor cancels, kills, holds, releases and retries; a
-reader looks at jobs again and again. All of them live
+by the founding path (S2.59); an actor cancels, kills, holds, releases, pauses, resumes
+and retries; a reader looks at jobs again and again. All of them live
 through crashes of the daemon. stop() ends them; settle() brings everything to its end.
 """
 import json
@@ -16,7 +16,7 @@ from lib.api import FINAL, Broken, NotSent, wait_for
 from lib.history import WAITING_TYPE, now
 from lib.witness import KINDS
 
-ACTIONS = ("cancel", "kill", "hold", "hold", "retry", "retry", "release")
+ACTIONS = ("cancel", "kill", "hold", "hold", "retry", "retry", "release", "pause", "resume")
 BACKLOG = 400       # adders rest while so many jobs wait, so that the end comes in time
 BULK_LINES = 25
 SETTLE_SECONDS = 120
@@ -31,6 +31,7 @@ class Load:
         self.lock = threading.Lock()
         self.ids = []          # acknowledged, in order
         self.held = set()
+        self.paused = []
         self.acked = 0
         self.finished = 0      # as far as the reader saw
         self.crashes = 0       # counted when one begins and when it is over: odd meanwhile
@@ -192,7 +193,7 @@ class Load:
             if marker not in told:
                 self.history.add("add", "unknown", marker=marker)
 
-    # --- meddling and looking ------------------------------------------------------------
+    # --- meddling and looking ----------------------------------------------------------
 
     def act(self, api, id, action):
         since, before = now(), self.crashes
@@ -213,6 +214,8 @@ class Load:
             self.history.read(since, answer.json())
             if action == "hold":
                 self.held.add(id)
+            if action == "pause":
+                self.paused.append(id)
 
     def excuse(self, before, answer, allowed=()):
         """An answer that is no good is excused while the daemon dies."""
@@ -230,6 +233,8 @@ class Load:
         id = luck.choice(recent)
         if action == "release" and self.held:
             id = luck.choice(sorted(self.held))
+        if action == "resume" and self.paused:
+            id = self.paused[-1]
         self.act(api, id, action)
         self.ended.wait(luck.random() * 0.02)
 
@@ -256,21 +261,18 @@ class Load:
         with open(self.witness.path, "rb") as file:
             return sum(line.startswith(b"E") for line in file)
 
-    # --- the end ---------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------
 
     def settle(self):
         """With nobody adding any more: releases what is held and waits for the last end.
         Returns all jobs as the daemon shows them."""
         api = self.daemon.api()
-        while True:
-            held = api.all(state="held")
-            for job in held:
-                self.act(api, job["id"], "release")
-            if not held:
-                break
+        while stopped := api.all(state="held,paused"):
+            for job in stopped:
+                self.act(api, job["id"], "release" if job["state"] == "held" else "resume")
         open_states = "deferred,ready,running,paused,halted,retrying,held"
         deadline = time.monotonic() + SETTLE_SECONDS
-        wait_for(lambda: not api.get(f"/jobs?limit=1&state={open_states}")["items"]
+        wait_for(lambda: not api.all(limit=200, state=open_states)
                  or time.monotonic() > deadline, SETTLE_SECONDS + 5, pause=0.05)
         jobs = api.all()
         api.close()

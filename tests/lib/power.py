@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """power - a node whose disk loses its power again and again under load."""
-import time
-
 from lib.crash import Crashes
 from lib.daemon import processes_with
 from lib.disk import Disk
@@ -16,20 +14,22 @@ class PowerCuts(Crashes):
         self.node.log_path = place.path / "power.log"
 
     def cycle(self):
-        time.sleep(self.luck.uniform(0.02, 0.5))
+        self.work(0.5)
         self.cut()
         self.disk.mount()
         self.up()
 
     def cut(self):
-        """Power is gone for the disk first and then for every process."""
-        self.crash("power")
+        self.crash("power", self.power_off)
+        self.disk.umount()
+
+    def power_off(self):
+        """It is gone for the disk first and then for every process."""
         self.disk.cut()
         self.node.kill()
         self.node.kill_launcher()
         while self.node.jobs():
             self.node.kill_jobs()
-        self.disk.umount()
 
     def close(self):
         super().close()

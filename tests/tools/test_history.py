@@ -49,7 +49,8 @@ class Story:
     def shown(self, id, marker, state="done", attempt=1, status=0, **more):
         exitcode = {0: 200, 65: 465, 3: 500, None: None}[status]
         size = len(f"{marker}.{attempt}") if status == 0 else 0
-        self.jobs[id] = {"id": id, "name": marker, "type": "run", "state": state, "attempt": attempt,
+        self.jobs[id] = {"id": id, "name": marker, "type": "run", "state": state,
+                         "attempt": attempt,
                          "exitcode": exitcode, "exit_status": status, "retry_number": 0,
                          "result_size": size, **more}
         return self.jobs[id]
@@ -293,6 +294,18 @@ def test_a_crash_of_the_launcher_may(story):
     story.rows("j1", 502, 200)
     assert story.verdict().faults == []
     assert "repeated after a loss 1" in story.verdict().ledger()
+
+
+def test_two_attempts_at_the_same_time(story):
+    story.add("m1", id="j1")
+    story.begin("j1", "m1")
+    story.crash("launcher")
+    story.begin("j1", "m1", attempt=2)
+    story.end("j1", "m1")
+    story.end("j1", "m1", attempt=2)
+    story.shown("j1", "m1", attempt=2)
+    story.rows("j1", 502, 200)
+    assert story.kinds() == ["twice"]
 
 
 def test_one_attempt_started_twice(story):

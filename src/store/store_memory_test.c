@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_test.c - what the memory store has that others have not: clones and hashes. And
- * the small parts under it. */
+/* store_memory_test.c - what the memory store has that others have not: clones and
+ * hashes. And the small parts under it. */
 #include "store/memory.h"
 
 #include "store/conformance.h"
