@@ -3,6 +3,7 @@
 #include "serve/api_explain.h"
 
 #include "serve/api_common.h"
+#include "serve/api_handlers.h"
 
 #include <stdio.h>
 
@@ -11,6 +12,7 @@ typedef struct Saying {
     const char *reason;
     Buf text;
     const char *help; /* a command; %s is the id. NULL: nothing to do */
+    Buf command;      /* instead of it, if it has bytes */
     int64_t since_ms; /* 0: not said */
     int64_t until_ms;
 } Saying;
@@ -22,18 +24,42 @@ static void say_in(Buf *out, int64_t until_ms, int64_t wall_ms)
         buf_printf(out, " (in %s)", duration_human(until_ms - wall_ms, human));
 }
 
-static void say_blocked(Saying *saying, const Job *job)
+/* "pawl handler set TYPE ...", for the job's tenant. */
+static void say_handler_command(Saying *saying, const Job *job, bool set)
 {
-    bool handler = slice_is(job->reason, "no_handler");
-    saying->reason = handler ? "no_handler" : "blocked";
-    if (handler)
-        buf_printf(&saying->text,
-                   "its type '" SLICE_FMT "' has no handler; it waits until one is set",
-                   SLICE_ARG(job->type));
-    else
+    buf_printf(&saying->command, "pawl handler %s " SLICE_FMT "%s",
+               set ? "set" : "enable", SLICE_ARG(job->type),
+               set ? " --lang sh --file FILE" : "");
+    if (!slice_is(job->tenant, "default"))
+        buf_printf(&saying->command, " --tenant " SLICE_FMT, SLICE_ARG(job->tenant));
+}
+
+static void say_blocked(Saying *saying, const ExplainFacts *facts)
+{
+    const Job *job = facts->job;
+    if (!slice_is(job->reason, "no_handler")) {
+        saying->reason = "blocked";
         buf_printf(
             &saying->text, "it waits: " SLICE_FMT,
             SLICE_ARG(job->reason.bytes ? job->reason : SLICE_LITERAL("for other jobs")));
+        return;
+    }
+    saying->reason = facts->disabled ? "handler_disabled" : "no_handler";
+    if (facts->disabled)
+        buf_printf(&saying->text,
+                   "the handler for type " SLICE_FMT " is disabled; the job waits until "
+                   "it is enabled",
+                   SLICE_ARG(job->type));
+    else
+        buf_printf(&saying->text,
+                   "no handler for type " SLICE_FMT "; the job waits until one is set",
+                   SLICE_ARG(job->type));
+    if (job->retry_window_ms >= 0) {
+        saying->until_ms = job->dt_ms;
+        buf_add_text(&saying->text, ", or its retry window is over");
+        say_in(&saying->text, job->dt_ms, facts->wall_ms);
+    }
+    say_handler_command(saying, job, !facts->disabled);
 }
 
 static void say_ready(Saying *saying, const ExplainFacts *facts)
@@ -112,7 +138,7 @@ static void say(Saying *saying, const ExplainFacts *facts)
         say_in(&saying->text, job->dt_ms, facts->wall_ms);
         return;
     case JOB_BLOCKED:
-        say_blocked(saying, job);
+        say_blocked(saying, facts);
         return;
     case JOB_READY:
         say_ready(saying, facts);
@@ -163,7 +189,10 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     if (help.data)
         snprintf(command, sizeof command, SLICE_FMT "%s" SLICE_FMT, SLICE_ARG(before), id,
                  SLICE_ARG(slice_from(help, 1)));
-    json_cstr(json, "help", help.data ? command : saying.help);
+    if (saying.command.bytes)
+        json_text(json, "help", buf_slice(&saying.command));
+    else
+        json_cstr(json, "help", help.data ? command : saying.help);
     json_time(json, "since", saying.since_ms);
     json_time(json, "until", saying.until_ms);
     if (job->state == JOB_READY) {
@@ -179,6 +208,7 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     json_object_end(json);
     json_object_end(json);
     buf_done(&saying.text);
+    buf_done(&saying.command);
 }
 
 /* --- Collecting the facts
@@ -201,6 +231,15 @@ static void count_ahead(ExplainFacts *facts, Call *call, Store *store)
     loaded_done(&loaded);
 }
 
+static void find_handler(ExplainFacts *facts, Call *call, Store *store)
+{
+    HandlerSeek seek = { .tenant = facts->job->tenant,
+                         .type = facts->job->type,
+                         .arena = &call->arena };
+    call->err = handler_seek(store, &seek, &call->why);
+    facts->disabled = seek.found && !seek.handler.deleted && seek.handler.disabled;
+}
+
 static void read_facts(Call *call, Store *store)
 {
     Exchange *exchange = call->context;
@@ -210,6 +249,8 @@ static void read_facts(Call *call, Store *store)
     facts->job = &call->job;
     if (call->job.state == JOB_READY)
         count_ahead(facts, call, store);
+    if (call->job.state == JOB_BLOCKED)
+        find_handler(facts, call, store);
 }
 
 static void look_at_node(Call *call, Daemon *daemon)

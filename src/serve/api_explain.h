@@ -19,6 +19,7 @@ typedef struct ExplainFacts {
     bool enabled;
     uint32_t ahead;  /* ready jobs of its lane that go first */
     bool ahead_more; /* at least so many */
+    bool disabled;   /* blocked: its type has a handler, which is switched off */
 } ExplainFacts;
 
 /* Pure: the object that the answer is. */

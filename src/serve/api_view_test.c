@@ -618,7 +618,7 @@ static void the_description_is_complete(void **state)
     const JsonIn *paths = json_in_find(reply.json, "paths");
     const JsonIn *schemas =
         json_in_find(json_in_find(reply.json, "components"), "schemas");
-    static const char *const verbs[] = { "get", "post", "patch", "delete" };
+    static const char *const verbs[] = { "get", "post", "put", "patch", "delete" };
     for (size_t i = 0; i < route_count; i++) {
         const JsonIn *path = json_in_find(paths, routes[i].path);
         const JsonIn *operation = json_in_find(path, verbs[routes[i].method]);

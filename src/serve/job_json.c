@@ -84,7 +84,7 @@ const JobField *job_fields(size_t *out_count)
     return fields;
 }
 
-static void text_or_null(JsonOut *json, const char *key, Slice text)
+void text_or_null(JsonOut *json, const char *key, Slice text)
 {
     if (text.bytes)
         json_text(json, key, text);
@@ -100,7 +100,7 @@ static void int_unless(JsonOut *json, const char *key, int64_t value, int64_t no
         json_int(json, key, value);
 }
 
-static void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms)
+void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms)
 {
     if (duration_ms > 0)
         json_duration(json, key, duration_ms);
@@ -125,8 +125,7 @@ static void list(JsonOut *json, const char *key, Slice items)
     json_array_end(json);
 }
 
-/* NAME=VALUE items as an object; numbers stay numbers. */
-static void pairs(JsonOut *json, const char *key, Slice items, bool numbers)
+void pairs_json(JsonOut *json, const char *key, Slice items, bool numbers)
 {
     Slice item;
     json_object(json, key);
@@ -135,8 +134,7 @@ static void pairs(JsonOut *json, const char *key, Slice items, bool numbers)
         int64_t number = 0;
         if (numbers && !int_parse(item, &number)) {
             Arena arena = { 0 };
-            json_int(json, slice_cstr(&arena, name),
-                     number); /* resource names are plain */
+            json_int(json, slice_cstr(&arena, name), number); /* such names are plain */
             arena_done(&arena);
         } else {
             json_text_key(json, name, item);
@@ -252,13 +250,13 @@ static void relation_part(JsonOut *json, const Job *job)
     text_or_null(json, "schedule", job->schedule);
     text_or_null(json, "group", job->group);
     list(json, "tags", job->tags);
-    pairs(json, "resources", job->resources, true);
+    pairs_json(json, "resources", job->resources, true);
 }
 
 static void run_part(JsonOut *json, const Job *job)
 {
     text_or_null(json, "user", job->user);
-    pairs(json, "env", job->env, false);
+    pairs_json(json, "env", job->env, false);
     text_or_null(json, "cwd", job->cwd);
     if (job->command.bytes)
         list(json, "command", job->command);

@@ -15,6 +15,13 @@ void attempt_json(JsonOut *json, const Job *attempt);
 /* Text under `key`, or base64 of the bytes under `key_base64` if they are no text. */
 void bytes_json(JsonOut *json, const char *key, const char *key_base64, Slice bytes);
 
+/* Values that may be unset: empty text; 0, or negative for `none`. */
+void text_or_null(JsonOut *json, const char *key, Slice text);
+void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms);
+
+/* NAME=VALUE items as an object; numbers stay numbers. */
+void pairs_json(JsonOut *json, const char *key, Slice items, bool numbers);
+
 /* One row per field of the object, for the API description. */
 typedef struct JobField {
     const char *name;

@@ -69,11 +69,14 @@ static void every_field_is_read(void **state)
         "\"tags\":[\"a\",\"b c\"],\"name\":\"n\xc3\xa4me\",\"env\":{\"A\":\"1=2\"},"
         "\"cwd\":\"/tmp\",\"protocol\":true,\"files\":true,\"keep_state\":true,"
         "\"children\":\"immediate\",\"document_uri\":\"/d\",\"param\":\"<p>\\n</p>\","
-        "\"after\":[],\"unique\":null,\"delay\":null,\"resources\":{}}");
+        "\"then\":\"publish\",\"on_error\":\"alarm\",\"after\":[],\"unique\":null,"
+        "\"delay\":null,\"resources\":{}}");
     assert_int_equal(err, ERR_OK);
     const Job *job = &reader.job;
     assert_true(slice_is(job->tenant, "acme"));
     assert_true(slice_is(job->type, "mail.send"));
+    assert_true(slice_is(job->then, "publish"));
+    assert_true(slice_is(job->on_error, "alarm"));
     assert_true(slice_is(job->queue, "a/b"));
     assert_int_equal(job->priority, -3);
     assert_true(slice_equal(job->payload, SLICE_LITERAL("\0\xff\n")));
@@ -153,8 +156,9 @@ static const BadCase bad_cases[] = {
     { "{\"type\":\"t\",\"after\":[\"x\"]}", "unsupported", "/after", NULL },
     { "{\"type\":\"t\",\"unique\":{\"key\":\"x\"}}", "unsupported", "/unique", NULL },
     { "{\"type\":\"t\",\"user\":\"bob\"}", "unsupported", "/user", NULL },
-    { "{\"type\":\"t\",\"then\":\"x\"}", "unsupported", "/then", NULL },
-    { "{\"type\":\"t\",\"on_error\":\"x\"}", "unsupported", "/on_error", NULL },
+    { "{\"type\":\"t\",\"group\":\"x\"}", "unsupported", "/group", NULL },
+    { "{\"type\":\"t\",\"then\":\"a b\"}", "invalid_name", "/then", NULL },
+    { "{\"type\":\"t\",\"on_error\":1}", "wrong_type", "/on_error", NULL },
     { "{\"type\":\"t\",\"group\":\"x\"}", "unsupported", "/group", NULL },
     { "{\"type\":\"t\",\"resources\":{\"a\":1}}", "unsupported", "/resources", NULL },
     { "{\"type\":\"t\",\"id\":\"x\"}", "read_only_field", "/id", NULL },

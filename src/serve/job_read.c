@@ -75,8 +75,8 @@ static const ReadRow rows[] = {
     { "document_uri", READ_TEXT, AT(document_uri), JOB_PATH_MAX, 0 },
     { "param", READ_DOCUMENT, 0, 0, 0 },
     { "after", READ_LATER, 0, 0, 0 },
-    { "then", READ_LATER, 0, 0, 0 },
-    { "on_error", READ_LATER, 0, 0, 0 },
+    { "then", READ_NAME, AT(then), 0, 0 },
+    { "on_error", READ_NAME, AT(on_error), 0, 0 },
     { "unique", READ_LATER, 0, 0, 0 },
     { "group", READ_LATER, 0, 0, 0 },
     { "resources", READ_LATER, 0, 0, 0 },
@@ -126,25 +126,6 @@ static bool was_seen(const JobReader *in, const char *name)
 }
 
 /* --- Saying what is wrong ------------------------------------------------------ */
-
-/* Adds "/name", with ~ and / written as JSON Pointer wants them. */
-static void point_add(Problem *why, Slice name)
-{
-    size_t at = strlen(why->pointer);
-    if (at + 3 >= sizeof why->pointer)
-        return;
-    why->pointer[at++] = '/';
-    for (size_t i = 0; i < name.bytes && at + 3 < sizeof why->pointer; i++) {
-        char c = name.data[i];
-        if (c != '~' && c != '/') {
-            why->pointer[at++] = c;
-            continue;
-        }
-        why->pointer[at++] = '~';
-        why->pointer[at++] = c == '~' ? '0' : '1';
-    }
-    why->pointer[at] = '\0';
-}
 
 #define BAD(in, code, ...) problem_set(&(in)->why, (code), __VA_ARGS__)
 
@@ -397,8 +378,8 @@ static Err item_error(JobReader *in, const JsonIn *list, size_t index)
 {
     char number[24];
     snprintf(number, sizeof number, "%zu", index);
-    point_add(&in->why, list->key);
-    point_add(&in->why, slice_text(number));
+    problem_point(&in->why, list->key);
+    problem_point(&in->why, slice_text(number));
     return ERR_INVALID;
 }
 
@@ -489,8 +470,8 @@ static Err env_items(JobReader *in, const JsonIn *object, JsonIn *out_list)
         if (pair->kind != JSON_IN_TEXT || !variable_name_valid(pair->key)) {
             BAD(in, pair->kind == JSON_IN_TEXT ? "invalid_value" : "wrong_type",
                 "env maps names of variables to strings");
-            point_add(&in->why, object->key);
-            point_add(&in->why, pair->key);
+            problem_point(&in->why, object->key);
+            problem_point(&in->why, pair->key);
             return ERR_INVALID;
         }
         Buf text = { 0 };
@@ -624,10 +605,15 @@ static Err read_field(JobReader *in, const JsonIn *field, bool patch)
     else if (!null || row->kind == READ_NEVER)
         err = read_value(in, row, field);
     if (err && !in->why.pointer[0])
-        point_add(&in->why, field->key);
+        problem_point(&in->why, field->key);
     if (!err && (!null || patch))
         in->seen |= 1ull << (row - rows);
     return err;
+}
+
+Err job_read_field(JobReader *in, const JsonIn *field)
+{
+    return read_field(in, field, false);
 }
 
 static Err read_fields(JobReader *in, const JsonIn *object, bool patch)
@@ -648,7 +634,7 @@ static Err exclusive(JobReader *in, const char *a, const char *b)
     if (!was_seen(in, a) || !was_seen(in, b))
         return ERR_OK;
     BAD(in, "conflicting_fields", "give either %s or %s", a, b);
-    point_add(&in->why, slice_text(b));
+    problem_point(&in->why, slice_text(b));
     return ERR_INVALID;
 }
 
@@ -683,7 +669,7 @@ Err job_read_end(JobReader *in)
         return err;
     if (!in->job.command.bytes && !in->job.type.bytes) {
         BAD(in, "missing_field", "a job names its type or a command");
-        point_add(&in->why, SLICE_LITERAL("type"));
+        problem_point(&in->why, SLICE_LITERAL("type"));
         return ERR_INVALID;
     }
     if (!in->job.command.bytes)

@@ -43,6 +43,9 @@ void job_read_begin(JobReader *reader);
 MUST_CHECK Err job_read_param(JobReader *reader, Slice name, Slice value);
 MUST_CHECK Err job_read_end(JobReader *reader);
 
+/* One field of an object that has it in common with a job (a handler). */
+MUST_CHECK Err job_read_field(JobReader *reader, const JsonIn *field);
+
 /* The object of PATCH. */
 MUST_CHECK Err patch_read(JobReader *reader, const JsonIn *object, Patch *out_patch);
 

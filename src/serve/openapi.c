@@ -3,7 +3,7 @@
  * here are only the shapes that no other table has. */
 #include "serve/openapi.h"
 
-#include "serve/job_json.h"
+#include "serve/handler_json.h"
 #include "serve/routes.h"
 #include "serve/settings.h"
 
@@ -91,6 +91,15 @@ static const Shape shapes[] = {
                ",\"paths\":{\"type\":\"array\",\"items\":" STRING "}}}" },
     { "OpenApi", "{\"type\":\"object\"}" },
     { "Lines", "{\"type\":\"string\",\"description\":\"one payload per line\"}" },
+    { "HandlerList", LIST_OF("Handler") },
+    { "HandlerRemoved",
+      "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"tenant\":" STRING
+      ",\"type\":" STRING ",\"removed\":" BOOL "}}" },
+    { "HandlerBody", "{\"type\":\"string\",\"description\":\"the handler's body; or, as "
+                     "application/json, the handler object\"}" },
+    { "Rollback", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+                  "\"version\":{\"type\":[\"integer\",\"null\"],\"minimum\":1}}}" },
+    { "Nothing", "{\"type\":\"object\",\"additionalProperties\":false}" },
     { "LinesAdded",
       "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"count\":" NUMBER
       ",\"ids\":{\"type\":\"array\",\"items\":" STRING "}}}" },
@@ -183,15 +192,25 @@ static void content_json(JsonOut *json, const char *type, const char *schema)
     json_object_end(json);
 }
 
+/* Bodies of actions. */
+static bool may_be_empty(const char *body)
+{
+    return strcmp(body, "Action") == 0 || strcmp(body, "Rollback") == 0 ||
+           strcmp(body, "Nothing") == 0;
+}
+
 static void body_json(JsonOut *json, const Route *route)
 {
     if (!route->body)
         return;
     bool lines = strcmp(route->body, "Lines") == 0;
+    bool bare = strcmp(route->body, "HandlerBody") == 0;
     json_object(json, "requestBody");
-    json_bool(json, "required", strcmp(route->body, "Action") != 0);
+    json_bool(json, "required", !may_be_empty(route->body));
     json_object(json, "content");
-    content_json(json, lines ? "text/plain" : "application/json", route->body);
+    content_json(json, lines || bare ? "text/plain" : "application/json", route->body);
+    if (bare)
+        content_json(json, "application/json", "NewHandler");
     if (strcmp(route->body, "NewJobs") == 0)
         content_json(json, "application/x-ndjson", "NewJob");
     json_object_end(json);
@@ -233,6 +252,9 @@ static void responses_json(JsonOut *json, const Route *route)
     static const Answer passed = {
         "202", "the wait passed", "application/json", "Added", NULL, NULL
     };
+    static const Answer replaced = {
+        "200", "there was one before", "application/json", "Handler", NULL, NULL
+    };
     static const Answer problem = { "default", "a problem", "application/problem+json",
                                     "Problem", NULL,        NULL };
     char status[8];
@@ -247,6 +269,8 @@ static void responses_json(JsonOut *json, const Route *route)
         response_json(json, &many);
         response_json(json, &passed);
     }
+    if (route->method == METHOD_PUT && route->status == 201)
+        response_json(json, &replaced);
     response_json(json, &problem);
     json_object_end(json);
 }
@@ -258,6 +282,8 @@ static const char *verb(Method method)
         return "get";
     case METHOD_POST:
         return "post";
+    case METHOD_PUT:
+        return "put";
     case METHOD_PATCH:
         return "patch";
     case METHOD_DELETE:
@@ -312,18 +338,26 @@ static void field_json(JsonOut *json, const JobField *field, bool read_only)
     buf_done(&text);
 }
 
-static void job_schema(JsonOut *json, const char *name, bool sent)
+static const JobField *job_field(size_t index)
 {
     size_t count;
     const JobField *fields = job_fields(&count);
+    return index < count ? &fields[index] : NULL;
+}
+
+/* Of a job or a handler; `sent`: only what a client may say. */
+static void fields_schema(JsonOut *json, const char *name, bool sent,
+                          const JobField *(*field_at)(size_t index))
+{
+    const JobField *field;
     json_object(json, name);
     json_cstr(json, "type", "object");
     if (sent)
         json_bool(json, "additionalProperties", false);
     json_object(json, "properties");
-    for (size_t i = 0; i < count; i++)
-        if (!sent || fields[i].client)
-            field_json(json, &fields[i], !sent && !fields[i].client);
+    for (size_t i = 0; (field = field_at(i)); i++)
+        if (!sent || field->client)
+            field_json(json, field, !sent && !field->client);
     json_object_end(json);
     json_object_end(json);
 }
@@ -414,8 +448,10 @@ void openapi_write(Buf *out)
     paths_json(&json);
     json_object(&json, "components");
     json_object(&json, "schemas");
-    job_schema(&json, "Job", false);
-    job_schema(&json, "NewJob", true);
+    fields_schema(&json, "Job", false, job_field);
+    fields_schema(&json, "NewJob", true, job_field);
+    fields_schema(&json, "Handler", false, handler_field);
+    fields_schema(&json, "NewHandler", true, handler_field);
     patch_schema(&json);
     config_schema(&json);
     problem_schema(&json);

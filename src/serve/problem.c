@@ -26,6 +26,9 @@ static const ProblemKind kinds[] = {
     { "path_not_found", 404, "There is no such path",
       "GET /openapi.json lists all paths" },
     { "job_not_found", 404, "There is no such job", "list jobs with: pawl ls" },
+    { "handler_not_found", 404, "There is no such handler",
+      "list handlers with: pawl handler ls" },
+    { "version_not_found", 404, "There is no such version of the handler", "" },
     { "attempt_not_found", 404, "There is no such attempt", "" },
     { "result_not_found", 404, "The job has no result", "" },
     { "node_not_found", 404, "There is no such node", "" },
@@ -41,6 +44,8 @@ static const ProblemKind kinds[] = {
     { "body_too_large", 413, "The body is too large",
       "send fewer jobs at once, or raise limits.body" },
     { "payload_too_large", 413, "The payload is too large", "raise limits.payload" },
+    { "handler_too_large", 413, "The handler is too large",
+      "put the code into a file and run that" },
     { "limit_exceeded", 413, "A limit is exceeded", "" },
     { "unsupported_media_type", 415, "This type of content is not known here",
       "send application/json or application/x-ndjson" },
@@ -131,6 +136,24 @@ void problem_hint(Problem *problem, const char *hint, ...)
     va_start(args, hint);
     vsnprintf(problem->hint, sizeof problem->hint, hint, args);
     va_end(args);
+}
+
+void problem_point(Problem *why, Slice name)
+{
+    size_t at = strlen(why->pointer);
+    if (at + 3 >= sizeof why->pointer)
+        return;
+    why->pointer[at++] = '/';
+    for (size_t i = 0; i < name.bytes && at + 3 < sizeof why->pointer; i++) {
+        char c = name.data[i];
+        if (c != '~' && c != '/') {
+            why->pointer[at++] = c;
+            continue;
+        }
+        why->pointer[at++] = '~';
+        why->pointer[at++] = c == '~' ? '0' : '1';
+    }
+    why->pointer[at] = '\0';
 }
 
 void problem_members(JsonOut *json, const Problem *problem)

@@ -42,6 +42,9 @@ Err problem_set(Problem *problem, const char *code, const char *detail, ...)
     PRINTF_LIKE(3, 4);
 void problem_hint(Problem *problem, const char *hint, ...) PRINTF_LIKE(2, 3);
 
+/* Adds "/name" to the pointer, with ~ and / written as JSON Pointer wants them. */
+void problem_point(Problem *problem, Slice name);
+
 /* The members of a problem document, without its braces. */
 void problem_members(JsonOut *json, const Problem *problem);
 

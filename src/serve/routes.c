@@ -3,6 +3,7 @@
 #include "serve/routes.h"
 
 #include "serve/api_explain.h"
+#include "serve/api_handlers.h"
 #include "serve/api_job_actions.h"
 #include "serve/api_jobs.h"
 #include "serve/api_lines.h"
@@ -18,6 +19,21 @@
     {                                                                                    \
         METHOD_POST, SCOPE_OPERATE, API "/jobs/{id}/" word, api_job_act, word "_job",    \
             what, "tenant", "Action", "Job", 200, act                                    \
+    }
+#define ACT_HANDLER(word, handle, what, body)                                            \
+    {                                                                                    \
+        METHOD_POST, SCOPE_ADMIN, API "/handlers/{type}/" word, handle, word "_handler", \
+            what, "tenant", body, "Handler", 200, 0                                      \
+    }
+#define FOUND_ADD(method, path, id, what)                                                \
+    {                                                                                    \
+        method, SCOPE_ADMIN, "/{client}/handler/" path, api_founding_handler_add, id,    \
+            what, "*", "HandlerBody", "Handler", 200, 0                                  \
+    }
+#define FOUND_DEL(method, path, id, what)                                                \
+    {                                                                                    \
+        method, SCOPE_ADMIN, "/{client}/handler/" path, api_founding_handler_delete, id, \
+            what, "", NULL, "HandlerRemoved", 200, 0                                     \
     }
 #define GET(path, scope, handle, id, what, params, answer)                               \
     {                                                                                    \
@@ -53,6 +69,25 @@ const Route routes[] = {
         "The bytes of a job's result", "tenant", NULL),
     GET(API "/jobs/{id}/explain", SCOPE_READ, api_job_explain, "explain_job",
         "Why a job is or is not running", "tenant", "Explanation"),
+    GET(API "/handlers", SCOPE_READ, api_handlers_list, "list_handlers", "All handlers",
+        "limit cursor tenant", "HandlerList"),
+    GET(API "/handlers/{type}", SCOPE_READ, api_handler_get, "get_handler",
+        "What runs the jobs of a type", "tenant", "Handler"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/handlers/{type}", api_handler_put, "put_handler",
+      "Set a handler: a new version, used for jobs that start from now on", "tenant",
+      "NewHandler", "Handler", 201, 0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/handlers/{type}", api_handler_delete,
+      "delete_handler", "Delete a handler; its versions are kept", "tenant", NULL,
+      "HandlerRemoved", 200, 0 },
+    GET(API "/handlers/{type}/versions", SCOPE_READ, api_handler_versions,
+        "list_handler_versions", "All versions of a handler, newest first",
+        "limit cursor tenant", "HandlerList"),
+    ACT_HANDLER("rollback", api_handler_rollback,
+                "Make an older version the newest: the one before if none is named",
+                "Rollback"),
+    ACT_HANDLER("enable", api_handler_enable, "Let jobs of the type start again",
+                "Nothing"),
+    ACT_HANDLER("disable", api_handler_disable, "Let jobs of the type wait", "Nothing"),
     GET(API "/config", SCOPE_READ, api_config_get, "get_config", "The settings", "",
         "Config"),
     { METHOD_PATCH, SCOPE_ADMIN, API "/config", api_config_patch, "patch_config",
@@ -76,6 +111,17 @@ const Route routes[] = {
     { METHOD_POST, SCOPE_ENQUEUE, "/{client}/job/{type}/add", api_lines_add, "add_lines",
       "Each line of the body is the payload of a job", "*", "Lines", "LinesAdded", 200,
       0 },
+    FOUND_ADD(METHOD_POST, "add/{type}/add", "add_handler",
+              "Set a handler: the object as JSON, else the bare body and ?method=LANG"),
+    FOUND_ADD(METHOD_PUT, "add/{type}/add", "add_handler_put", "As POST"),
+    FOUND_DEL(METHOD_POST, "del/{type}/delete", "del_handler", "Delete a handler"),
+    FOUND_DEL(METHOD_DELETE, "del/{type}/delete", "del_handler_delete", "As POST"),
+    GET("/{client}/handler/get/{type}", SCOPE_READ, api_founding_handler_get,
+        "get_founding_handler", "The handler of a type", "", "Handler"),
+    FOUND_ADD(METHOD_PUT, "{type}", "put_client_handler", "Short form of add"),
+    GET("/{client}/handler/{type}", SCOPE_READ, api_founding_handler_get,
+        "get_client_handler", "Short form of get", "", "Handler"),
+    FOUND_DEL(METHOD_DELETE, "{type}", "delete_client_handler", "Short form of del"),
 };
 const size_t route_count = sizeof routes / sizeof *routes;
 
@@ -86,6 +132,8 @@ const char *method_name(Method method)
         return "GET";
     case METHOD_POST:
         return "POST";
+    case METHOD_PUT:
+        return "PUT";
     case METHOD_PATCH:
         return "PATCH";
     case METHOD_DELETE:

@@ -12,6 +12,7 @@
 typedef enum Method {
     METHOD_GET,
     METHOD_POST,
+    METHOD_PUT,
     METHOD_PATCH,
     METHOD_DELETE,
     METHOD_NONE, /* one that no route has */
