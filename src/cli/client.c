@@ -117,11 +117,12 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
         assert(set_code == CURLE_OK);                                                    \
     } while (0)
 
-/* Only jobs and their numbers belong to a tenant; other routes refuse the word. */
+/* Jobs, their numbers and handlers belong to a tenant; other routes refuse the word. */
 static void add_tenant(const Client *client, const char *path, Buf *url)
 {
     Slice text = slice_text(path);
     if (!client->tenant || !(slice_starts(text, SLICE_LITERAL("/api/v1/jobs")) ||
+                             slice_starts(text, SLICE_LITERAL("/api/v1/handlers")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/stats"))))
         return;
     buf_add_char(url, memchr(url->data, '?', url->bytes) ? '&' : '?');

@@ -34,6 +34,8 @@ static const Option job_options[] = {
     { "env", 0, "NAME=VALUE", "a variable for the job; may stand several times" },
     { "resource", 0, "KEY=N", "what it needs while it runs; may stand several times" },
     { "user", 0, "USER", "run it as this user, if the node's policy allows it" },
+    { "then", 0, "TYPE", "when it is done, queue a job of this type with its result" },
+    { "on-error", 0, "TYPE", "when it fails, queue a job of this type" },
     { "held", 0, NULL, "hold it until it is released" },
     { "protocol", 0, NULL, "obey J:, P: and R: lines of its output" },
     { "wait", 'w', NULL, "wait for its end" },
@@ -86,6 +88,31 @@ static const Option set_options[] = {
     { "in", 0, "DURATION", "not before that long from now" },
     { "max-run-time", 0, "DURATION", "end it when it runs longer" },
     { "tag", 't', "TAG", "these tags instead of its own; may stand several times" },
+    { 0 },
+};
+
+static const Option handler_options[] = {
+    { "lang", 'l', "LANG", "set: exec, sh or bash (default: sh)" },
+    { "file", 'f', "FILE", "set: the body is in this file" },
+    { "queue", 'q', "QUEUE", "the queue of jobs that name none" },
+    { "priority", 'p', "N", "the priority of jobs that name none" },
+    { "retries", 0, "N", "how often to try again" },
+    { "retry-delay", 0, "DURATION", "how long to wait before that" },
+    { "retry-window", 0, "DURATION", "when to give up: 6h, or none" },
+    { "max-run-time", 0, "DURATION", "end a job when it runs longer" },
+    { "service-time", 0, "DURATION", "how long a job usually runs" },
+    { "then", 0, "TYPE", "queue a job of this type with each result" },
+    { "on-error", 0, "TYPE", "queue a job of this type for each failure" },
+    { "env", 0, "NAME=VALUE", "a variable for its jobs; may stand several times" },
+    { "cwd", 0, "DIR", "where its jobs run" },
+    { "exit-map", 0, "STATUS=CODE",
+      "what an exit status means; may stand several times" },
+    { "immediate-children", 0, NULL, "add jobs of J: lines at once" },
+    { "no-result", 0, NULL, "do not keep results" },
+    { "keep-state", 0, NULL, "keep PAWL_STATE_DIR between attempts" },
+    { "files", 0, NULL, "keep what jobs leave in PAWL_FILES_DIR" },
+    { "disabled", 0, NULL, "let its jobs wait until it is enabled" },
+    { "body", 0, NULL, "get: only the body" },
     { 0 },
 };
 
@@ -236,6 +263,26 @@ const Command commands[] = {
         .need = NEED_SERVER,
         .operand = OPERAND_JOBS,
         .run = cmd_set,
+    },
+    {
+        .name = "handler",
+        .summary = "show and change what runs the jobs of a type",
+        .usage = "ls | set TYPE [BODY | - | --file FILE] | VERB TYPE",
+        .example = "pawl handler set resize --lang sh --file resize.sh --retries 3\n"
+                   "pawl handler set count --lang exec -- wc -c\n"
+                   "pawl handler rollback resize",
+        .detail =
+            "Each set makes a new version, which jobs that start from then on use; jobs "
+            "that run keep theirs. What the options leave out has its default. The "
+            "payload is on the job's standard input.\n"
+            "VERB is get, rm, versions, enable, disable (its jobs wait), or rollback "
+            "TYPE [VERSION]: an older version becomes the newest one, the one before if "
+            "none is named. That undoes rm, too.",
+        .options = { handler_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls get set rm versions rollback enable disable",
+        .run = cmd_handler,
     },
     {
         .name = "config",

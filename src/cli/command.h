@@ -57,6 +57,7 @@ int cmd_explain(Cli *cli);
 int cmd_act(Cli *cli);
 int cmd_set(Cli *cli);
 int cmd_config(Cli *cli);
+int cmd_handler(Cli *cli);
 int cmd_doctor(Cli *cli);
 int cmd_serve(Cli *cli);
 int cmd_version(Cli *cli);

@@ -275,8 +275,49 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
     add_text(&fields, "queue", "queue");
     add_text(&fields, "name", "name");
     add_text(&fields, "user", "user");
+    add_text(&fields, "then", "then");
+    add_text(&fields, "on-error", "on_error");
     add_flag(&fields, "held");
     add_flag(&fields, "protocol");
     add_tags(&fields);
     return add_after(&fields);
+}
+
+int describe_handler(Cli *cli, JsonOut *json)
+{
+    Fields fields = { cli, NULL, json };
+    Error why;
+    Err err = check_text(&cli->args, &why);
+    if (!err)
+        err = add_int(&fields, "priority", "priority", &why);
+    if (!err)
+        err = add_int(&fields, "retries", "max_retries", &why);
+    if (!err)
+        err = add_duration(&fields, "retry-delay", "retry_delay", &why);
+    if (!err)
+        err = add_duration(&fields, "max-run-time", "max_run_time", &why);
+    if (!err)
+        err = add_duration(&fields, "service-time", "service_time", &why);
+    if (!err)
+        err = add_pairs(&fields, "env", "env", false, &why);
+    if (!err)
+        err = add_pairs(&fields, "exit-map", "exit_map", true, &why);
+    if (err)
+        return cli_misused(cli, &why);
+    add_text(&fields, "lang", "lang");
+    add_text(&fields, "queue", "queue");
+    add_text(&fields, "retry-window", "retry_window");
+    add_text(&fields, "cwd", "cwd");
+    add_text(&fields, "then", "then");
+    add_text(&fields, "on-error", "on_error");
+    if (args_flag(&cli->args, "immediate-children"))
+        json_cstr(json, "children", "immediate");
+    if (args_flag(&cli->args, "no-result"))
+        json_bool(json, "keep_result", false);
+    if (args_flag(&cli->args, "keep-state"))
+        json_bool(json, "keep_state", true);
+    add_flag(&fields, "files");
+    if (args_flag(&cli->args, "disabled"))
+        json_bool(json, "enabled", false);
+    return CLI_DONE;
 }

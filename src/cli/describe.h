@@ -11,6 +11,9 @@
  * object, may be NULL) has already. now_ms is for --at. */
 int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json);
 
+/* The same for the options of handler set. */
+int describe_handler(Cli *cli, JsonOut *json);
+
 /* Text as `payload`; what is no text, or has to reach the job byte for byte, as
  * `payload_base64`. */
 void describe_payload(JsonOut *json, Slice payload, bool exact);

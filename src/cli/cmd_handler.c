@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_handler.c - pawl handler: what runs the jobs of a type, shown and changed. */
+#include "cli/command.h"
+
+#include "cli/describe.h"
+#include "cli/safe.h"
+#include "cli/table.h"
+#include "cli/when.h"
+
+#include "base/text.h"
+#include "base/times.h"
+
+#include <stdio.h>
+
+#define HANDLERS_PATH "/api/v1/handlers"
+#define LABEL_WIDTH   14
+
+static Fault usage(const char *hint)
+{
+    return (Fault){ CLI_USAGE, "usage", hint };
+}
+
+static const char *type_of(const Cli *cli)
+{
+    return cli->args.operands[1];
+}
+
+/* "/api/v1/handlers/TYPE" and what follows. */
+static void handler_path(Buf *out, const char *type, const char *rest)
+{
+    buf_add_text(out, HANDLERS_PATH "/");
+    url_add(out, slice_text(type));
+    buf_add_text(out, rest);
+}
+
+/* --- Lists ------------------------------------------------------------------------- */
+
+static const Column ls_columns[] = {
+    { .title = "TYPE", .wide = true },     { .title = "LANG" },
+    { .title = "VERSION", .right = true }, { .title = "STATE" },
+    { .title = "QUEUE", .wide = true },    { .title = "SET", .right = true },
+    { .title = "BODY", .wide = true },
+};
+
+static Slice first_line(Slice text)
+{
+    return slice_cut(&text, '\n');
+}
+
+static void add_row(Table *table, const Doc *handler)
+{
+    char age[WHEN_TEXT_BYTES];
+    bool enabled = doc_bool(handler, "enabled");
+    int64_t since_ms = clock_now().wall_ms - doc_time(handler, "created_at");
+    Slice queue = doc_text(handler, "queue");
+    table_add(table, COLOUR_PLAIN, doc_text(handler, "type"));
+    table_add(table, COLOUR_PLAIN, doc_text(handler, "lang"));
+    table_addf(table, COLOUR_PLAIN, "%lld", (long long)doc_int(handler, "version", 0));
+    table_addf(table, enabled ? COLOUR_PLAIN : COLOUR_YELLOW, "%s",
+               enabled ? "enabled" : "disabled");
+    table_add(table, COLOUR_PLAIN, queue.bytes ? queue : SLICE_LITERAL("-"));
+    table_addf(table, COLOUR_PLAIN, "%s", when_age(since_ms, age));
+    table_add(table, COLOUR_PLAIN, first_line(doc_text(handler, "body")));
+}
+
+/* Page after page; the path has no parameters yet. */
+static int list(Cli *cli, const char *path)
+{
+    Table table;
+    Buf items = { 0 };
+    Buf cursor = { 0 };
+    int code = CLI_DONE;
+    table_init(&table, ls_columns, sizeof ls_columns / sizeof *ls_columns);
+    do {
+        Buf url = { 0 };
+        Doc *page = NULL;
+        buf_add_text(&url, path);
+        url_query(&url, "limit", SLICE_LITERAL("100"));
+        if (cursor.bytes)
+            url_query(&url, "cursor", buf_slice(&cursor));
+        code = cli_get(cli, buf_cstr(&url), &page);
+        buf_done(&url);
+        if (code)
+            break;
+        const Doc *item = doc_first(doc_get(page, "items"));
+        for (; item; item = doc_next(item)) {
+            add_row(&table, item);
+            buf_add_text(&items, items.bytes ? "," : "");
+            doc_write(item, &items);
+        }
+        buf_clear(&cursor);
+        buf_add_slice(&cursor, doc_text(page, "next_cursor"));
+        doc_free(page);
+    } while (cursor.bytes);
+    Buf out = { 0 };
+    if (!code && cli->json)
+        buf_printf(&out, "{\"items\":[" SLICE_FMT "],\"next_cursor\":null}\n",
+                   SLICE_ARG(buf_slice(&items)));
+    else if (!code && table_rows(&table))
+        table_print(&table, &cli->out, &out);
+    else if (!code)
+        cli_note("no handlers");
+    cli_print(&out);
+    buf_done(&out);
+    buf_done(&cursor);
+    buf_done(&items);
+    table_done(&table);
+    return code;
+}
+
+static int versions(Cli *cli)
+{
+    Buf path = { 0 };
+    handler_path(&path, type_of(cli), "/versions");
+    int code = list(cli, buf_cstr(&path));
+    buf_done(&path);
+    return code;
+}
+
+/* --- One --------------------------------------------------------------------------- */
+
+static void show_field(Buf *out, const Cli *cli, const Doc *field)
+{
+    Buf text = { 0 };
+    Arena arena = { 0 };
+    doc_show_setting(field, &text);
+    bool empty = doc_is_null(field) ||
+                 ((doc_is_array(field) || doc_is_object(field)) && !doc_count(field)) ||
+                 slice_is(buf_slice(&text), "0") || slice_is(buf_slice(&text), "false");
+    if (!empty || slice_is(doc_key(field), "enabled")) {
+        buf_printf(out, "%s%-*s%s", term_on(&cli->out, COLOUR_DIM), LABEL_WIDTH,
+                   slice_cstr(&arena, doc_key(field)), term_off(&cli->out, COLOUR_DIM));
+        safe_add(out, buf_slice(&text));
+        buf_add_char(out, '\n');
+    }
+    arena_done(&arena);
+    buf_done(&text);
+}
+
+static bool is_script(Slice name)
+{
+    return slice_is(name, "body") || slice_is(name, "before") ||
+           slice_is(name, "beforeEach") || slice_is(name, "afterEach");
+}
+
+/* Fields first, then the scripts as they are. */
+static void describe(Buf *out, const Cli *cli, const Doc *handler)
+{
+    const Doc *field;
+    for (field = doc_first(handler); field; field = doc_next(field))
+        if (!is_script(doc_key(field)))
+            show_field(out, cli, field);
+    for (field = doc_first(handler); field; field = doc_next(field)) {
+        Slice rest = doc_as_text(field);
+        if (!is_script(doc_key(field)) || !rest.bytes)
+            continue;
+        buf_printf(out, "\n%s" SLICE_FMT "%s\n", term_on(&cli->out, COLOUR_DIM),
+                   SLICE_ARG(doc_key(field)), term_off(&cli->out, COLOUR_DIM));
+        while (rest.bytes) {
+            buf_add_text(out, "    ");
+            safe_add(out, slice_cut(&rest, '\n'));
+            buf_add_char(out, '\n');
+        }
+    }
+}
+
+static int get(Cli *cli)
+{
+    Buf path = { 0 };
+    Buf out = { 0 };
+    Doc *handler = NULL;
+    handler_path(&path, type_of(cli), "");
+    int code = cli_get(cli, buf_cstr(&path), &handler);
+    if (!code && args_flag(&cli->args, "body")) {
+        buf_add_slice(&out, doc_text(handler, "body"));
+    } else if (!code && cli->json) {
+        doc_write(handler, &out);
+        buf_add_char(&out, '\n');
+    } else if (!code) {
+        describe(&out, cli, handler);
+    }
+    cli_print(&out);
+    doc_free(handler);
+    buf_done(&out);
+    buf_done(&path);
+    return code;
+}
+
+/* --- Changing ---------------------------------------------------------------------- */
+
+/* What the answer says of the handler, in one line. */
+static void say(const Cli *cli, const Response *response)
+{
+    Doc *handler = NULL;
+    if (cli->json) {
+        cli_print_json(buf_slice(&response->body));
+        return;
+    }
+    if (doc_parse(buf_slice(&response->body), &handler, NULL))
+        return;
+    if (doc_bool(handler, "removed"))
+        printf(SLICE_FMT " removed\n", SLICE_ARG(doc_text(handler, "type")));
+    else
+        printf(SLICE_FMT " version %lld%s\n", SLICE_ARG(doc_text(handler, "type")),
+               (long long)doc_int(handler, "version", 0),
+               doc_bool(handler, "enabled") ? "" : " (disabled)");
+    doc_free(handler);
+}
+
+static int change(Cli *cli, const char *method, const char *rest, Slice body)
+{
+    Buf path = { 0 };
+    Response response = { 0 };
+    handler_path(&path, type_of(cli), rest);
+    Request request = { .method = method, .path = buf_cstr(&path), .body = body };
+    int code = cli_call(cli, &request, &response);
+    if (!code)
+        say(cli, &response);
+    response_done(&response);
+    buf_done(&path);
+    return code;
+}
+
+/* The words of a command as a JSON array: no quoting to get wrong. */
+static int words_body(Cli *cli, Buf *body)
+{
+    JsonOut json = { .out = body };
+    json_array(&json, NULL);
+    for (size_t i = 2; i < cli->args.operand_count; i++) {
+        if (!utf8_valid(slice_text(cli->args.operands[i])))
+            return cli_fail(cli, usage(NULL), "a word of the command is not UTF-8");
+        json_cstr(&json, NULL, cli->args.operands[i]);
+    }
+    json_array_end(&json);
+    return CLI_DONE;
+}
+
+static int read_body(Cli *cli, Buf *body)
+{
+    const Args *args = &cli->args;
+    const char *file = args_value(args, "file");
+    const char *lang = args_value(args, "lang");
+    bool exec = lang && strcmp(lang, "exec") == 0;
+    const char *sample = "for example: pawl handler set resize --file resize.sh";
+    if (file && args->operand_count > 2)
+        return cli_fail(cli, usage(sample), "the body is --file or a word, not both");
+    if (file)
+        return describe_read(cli, file, body);
+    if (args->operand_count < 3)
+        return cli_fail(cli, usage(sample), "what is its body?");
+    if (args->operand_count > 3 && exec)
+        return words_body(cli, body);
+    if (args->operand_count > 3)
+        return cli_fail(cli,
+                        usage("a command of several words: --lang exec -- CMD ARG..."),
+                        "the body is one word: quote it");
+    if (strcmp(args->operands[2], "-") == 0)
+        return describe_read(cli, "-", body);
+    buf_add_text(body, args->operands[2]);
+    return CLI_DONE;
+}
+
+static int set(Cli *cli)
+{
+    Buf script = { 0 };
+    Buf body = { 0 };
+    JsonOut json = { .out = &body };
+    int code = read_body(cli, &script);
+    if (!code && !utf8_valid(buf_slice(&script)))
+        code = cli_fail(cli, (Fault){ CLI_USAGE, "invalid_utf8", NULL },
+                        "the body is not UTF-8");
+    json_object(&json, NULL);
+    json_text(&json, "body", buf_slice(&script));
+    if (!code)
+        code = describe_handler(cli, &json);
+    json_object_end(&json);
+    if (!code)
+        code = change(cli, "PUT", "", buf_slice(&body));
+    buf_done(&body);
+    buf_done(&script);
+    return code;
+}
+
+static int rollback(Cli *cli)
+{
+    Buf body = { 0 };
+    int64_t version = 0;
+    const char *word = cli->args.operand_count > 2 ? cli->args.operands[2] : NULL;
+    if (word && (int_parse(slice_text(word), &version) || version < 1))
+        return cli_fail(cli, usage("pawl handler versions TYPE shows them"),
+                        "\"%s\" is no version", word);
+    if (word)
+        buf_printf(&body, "{\"version\":%lld}", (long long)version);
+    int code = change(cli, "POST", "/rollback", buf_slice(&body));
+    buf_done(&body);
+    return code;
+}
+
+static int rm(Cli *cli)
+{
+    return change(cli, "DELETE", "", (Slice){ NULL, 0 });
+}
+
+static int enable(Cli *cli)
+{
+    return change(cli, "POST", "/enable", (Slice){ NULL, 0 });
+}
+
+static int disable(Cli *cli)
+{
+    return change(cli, "POST", "/disable", (Slice){ NULL, 0 });
+}
+
+static int ls(Cli *cli)
+{
+    return list(cli, HANDLERS_PATH);
+}
+
+/* --- Verbs ------------------------------------------------------------------------- */
+
+typedef struct Verb {
+    const char *name;
+    size_t words_min; /* the verb itself included */
+    size_t words_max;
+    int (*run)(Cli *cli);
+} Verb;
+
+static const Verb verbs[] = {
+    { "ls", 1, 1, ls },
+    { "get", 2, 2, get },
+    { "set", 2, SIZE_MAX, set },
+    { "rm", 2, 2, rm },
+    { "versions", 2, 2, versions },
+    { "rollback", 2, 3, rollback },
+    { "enable", 2, 2, enable },
+    { "disable", 2, 2, disable },
+};
+#define VERBS (sizeof verbs / sizeof *verbs)
+
+int cmd_handler(Cli *cli)
+{
+    size_t count = cli->args.operand_count;
+    const char *name = count ? cli->args.operands[0] : "ls";
+    const char *names[VERBS + 1] = { NULL };
+    count = count ? count : 1;
+    for (size_t i = 0; i < VERBS; i++) {
+        const Verb *verb = &verbs[i];
+        names[i] = verb->name;
+        if (strcmp(verb->name, name) != 0)
+            continue;
+        if (count < verb->words_min)
+            return cli_fail(cli, usage("pawl handler --help"), "of which type?");
+        if (count > verb->words_max)
+            return cli_fail(cli, usage("pawl handler --help"), "too many words: \"%s\"",
+                            cli->args.operands[verb->words_max]);
+        return verb->run(cli);
+    }
+    char hint[64] = "pawl handler --help";
+    const char *nearest = nearest_word(slice_text(name), names);
+    if (nearest)
+        snprintf(hint, sizeof hint, "did you mean \"%s\"?", nearest);
+    return cli_fail(cli, usage(hint), "pawl handler does not know \"%s\"", name);
+}
