@@ -171,19 +171,21 @@ static int get(Cli *cli)
     Doc *handler = NULL;
     handler_path(&path, type_of(cli), "");
     int code = cli_get(cli, buf_cstr(&path), &handler);
-    if (!code && args_flag(&cli->args, "body")) {
+    buf_done(&path);
+    if (code)
+        return code;
+    if (args_flag(&cli->args, "body")) {
         buf_add_slice(&out, doc_text(handler, "body"));
-    } else if (!code && cli->json) {
+    } else if (cli->json) {
         doc_write(handler, &out);
         buf_add_char(&out, '\n');
-    } else if (!code) {
+    } else {
         describe(&out, cli, handler);
     }
     cli_print(&out);
-    doc_free(handler);
     buf_done(&out);
-    buf_done(&path);
-    return code;
+    doc_free(handler);
+    return CLI_DONE;
 }
 
 /* --- Changing ---------------------------------------------------------------------- */

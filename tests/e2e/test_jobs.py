@@ -954,6 +954,8 @@ def test_the_tables_of_001_in_every_state(node, api, home, queue):
         assert row["dt"] == shown["dt"]
         if state in ("deferred", "retrying", "running", "paused"):
             assert now < dt < now + datetime.timedelta(hours=2)
+        elif state == "blocked": # until its retry window is over
+            assert now + datetime.timedelta(hours=5) < dt < now + datetime.timedelta(hours=7)
         elif shown["lock"] == "__done":
             assert 999 * 365 < (dt - now).days < 1001 * 366
         else:
