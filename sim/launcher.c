@@ -22,6 +22,7 @@ static void clear_news(Launcher *launcher)
     for (size_t i = 0; i < launcher->news_count; i++)
         news_free(launcher->news[i]);
     launcher->news_count = 0;
+    launcher->losses = 0;
 }
 
 void launcher_done(Launcher *launcher)
@@ -297,6 +298,7 @@ void launcher_dies(Machine *machine)
     }
     if (world->profile.lost_at_once) {
         tell(machine, EVENT_LAUNCHER_LOST, 0, 0);
+        launcher->losses++;
         machine->starts_from = UINT64_MAX; /* until the node knows */
     }
     for (size_t i = 0; i < launcher->count && !world->profile.lost_at_once; i++) {

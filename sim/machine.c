@@ -164,7 +164,7 @@ static void take_news(Machine *machine, Collected *collected)
         event->ending = news->ending;
         event->progress = news->ending.progress;
         event->message = slice_text(news->text);
-        if (news->kind == EVENT_LAUNCHER_LOST)
+        if (news->kind == EVENT_LAUNCHER_LOST && !--machine->launcher.losses)
             machine->starts_from = machine->sequence + 1;
         if (has_bug(machine, BUG_LATE_ACCEPTED) && news->kind == EVENT_ENDED)
             event->attempt = attempt_of(machine, news);
