@@ -39,6 +39,8 @@ static void place(Node *node, const Job *job, const Head *head)
 
 static bool refused(Node *node, const Event *event)
 {
+    if (!event->request)
+        return false; /* caused by a job: it has no one else to keep it */
     if (node->draining) {
         node_reply(node, event->request, ERR_UNAVAILABLE, "draining");
         return true;
