@@ -413,12 +413,11 @@ static void reload(Daemon *daemon)
 }
 
 /* The disk answers in a fraction of a millisecond, and going to sleep and being woken
- * costs a good part of that again. So a turn whose effects wait for it looks for the
- * answer a little longer before the loop sleeps; whoever else wants the processor gets
- * it. */
+ * costs a good part of that again. So when someone waits for it and no job wants the
+ * processor, the loop looks for the answer a little longer before it sleeps. */
 static bool durable_soon(const Daemon *daemon)
 {
-    if (!daemon->held)
+    if (!daemon->held || !daemon->held->answers || node_facts(daemon->node).slots_used)
         return false;
     int64_t give_up_ns = (int64_t)uv_hrtime() + SPIN_NS;
     do {

@@ -22,7 +22,7 @@ typedef struct Turn {
     struct Turn *next;
     Outbox out;
     uint64_t end; /* journal position behind what it appended */
-    size_t done;  /* effects run so far */
+    bool answers; /* someone waits for it */
 } Turn;
 
 typedef struct TurnMark { /* where in the journal a turn ended */

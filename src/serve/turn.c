@@ -19,7 +19,7 @@ static Turn *take_turn(Daemon *daemon)
         return MEM_NEW(Turn);
     daemon->spare = turn->next;
     turn->next = NULL;
-    turn->done = 0;
+    turn->answers = false;
     return turn;
 }
 
@@ -107,11 +107,15 @@ static void append(Daemon *daemon, const Outbox *out)
 }
 
 /* What needs no durability is done at the end of the turn it was decided in. */
-static void run_unheld(Daemon *daemon, const Outbox *out)
+static void run_unheld(Daemon *daemon, Turn *turn)
 {
-    for (size_t i = 0; i < out->effect_count; i++)
+    const Outbox *out = &turn->out;
+    for (size_t i = 0; i < out->effect_count; i++) {
         if (out->effects[i].wait == WAIT_NONE)
             daemon_effect(daemon, &out->effects[i]);
+        else if (out->effects[i].kind == EFFECT_REPLY)
+            turn->answers = true;
+    }
 }
 
 void daemon_release(Daemon *daemon)
@@ -161,7 +165,7 @@ void daemon_turn(Daemon *daemon)
         append(daemon, &turn->out);
     turn->end = journal_end(daemon->journal);
     daemon_collected_free(daemon);
-    run_unheld(daemon, &turn->out);
+    run_unheld(daemon, turn);
     *daemon->held_last = turn;
     daemon->held_last = &turn->next;
     daemon_release(daemon);
