@@ -298,7 +298,6 @@ static void place_again(Node *node, const Head *head, const Verdict *verdict)
 {
     Head next = *head;
     next.dt_ms = verdict->dt_ms;
-    next.retry_number += verdict->charged;
     next.flags |= verdict->loss;
     if (verdict->state == JOB_READY)
         node_ready(node, &next);
