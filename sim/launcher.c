@@ -81,10 +81,9 @@ static void make_plan(World *world, Process *process)
     static const int32_t said[] = { 200, 204, 404, 500, 103, 301 };
     process->end_ms = world->time_ms + run_time_ms(world);
     process->ignores_term = chance(world, world->profile.ignores_term_percent);
-    if (!chance(world, world->profile.bad_end_percent)) {
-        process->children = chance(world, 10) ? 1 + (uint32_t)below(world, 2) : 0;
+    process->children = chance(world, 10) ? 1 + (uint32_t)below(world, 2) : 0;
+    if (!chance(world, world->profile.bad_end_percent))
         return;
-    }
     if (chance(world, 20))
         process->plan_signal = 11;
     else if (chance(world, 20))
