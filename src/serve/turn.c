@@ -10,6 +10,9 @@
 #include "base/log.h"
 #include "base/pack.h"
 
+/* Of a large bulk only the first jobs can start soon. */
+#define BODIES_PER_RECORD 16
+
 enum { PACKED_JOB = 1 }; /* field of a RECORD_JOBS body, as record.h has it */
 
 static Turn *take_turn(Daemon *daemon)
@@ -66,7 +69,7 @@ static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
         size_t begun = pack_begin(&body, PACKED_JOB);
         job_pack(&body, adds->ops[at].job);
         pack_end(&body, begun);
-        if (at - from < 64)
+        if (at - from < BODIES_PER_RECORD)
             bodies_put(&daemon->bodies, adds->ops[at].job);
     }
     Record record = record_base(daemon, out, RECORD_JOBS);
