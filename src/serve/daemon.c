@@ -6,6 +6,7 @@
 #include "serve/settings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -95,6 +96,7 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
         [NOT_DRAINING] = "draining",
         [NOT_ROOM] = "journal_full",
         [NOT_STORE] = "store_failing",
+        [NOT_DATA] = "data_directory_gone",
     };
     int state = daemon->not_ready;
     *out_why = words[state];
@@ -108,6 +110,8 @@ void daemon_state_changed(Daemon *daemon)
         state = NOT_STORE;
     if (daemon->no_room)
         state = NOT_ROOM;
+    if (daemon->data_gone)
+        state = NOT_DATA;
     if (daemon->stop || node_facts(daemon->node).draining)
         state = NOT_DRAINING;
     daemon->not_ready = (int)state;
@@ -118,16 +122,42 @@ void daemon_state_changed(Daemon *daemon)
 static Err open_data(Daemon *daemon, Error *why)
 {
     const char *dir = daemon->options.data_dir;
+    struct stat status;
     if (mkdir(dir, 0700) && errno != EEXIST)
         return error_errno(why, "cannot make the data directory %s", dir);
+    if (stat(dir, &status))
+        return error_errno(why, "cannot see the data directory %s", dir);
+    daemon->data_device = status.st_dev;
+    daemon->data_inode = status.st_ino;
+    if (status.st_mode & 077)
+        log_event(LOG_WARN, "daemon.data_open",
+                  "msg=\"others may look into %s; chmod 700 keeps them out\"", dir);
     Err err = identity_lock(dir, &daemon->lock_fd, why);
     if (err)
         return err;
     return identity_begin(dir, &daemon->identity, why);
 }
 
+/* SQLite gives the files beside its own the same mode; so its own is made first, for
+ * payloads are no one else's business. */
+static Err make_private(const char *url, Error *why)
+{
+    const char *path = url + strlen("sqlite:");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(why, "cannot open %s", path);
+    int failed = fchmod(fd, 0600);
+    close(fd);
+    return failed ? error_errno(why, "cannot make %s private", path) : ERR_OK;
+}
+
 static Err open_store(Daemon *daemon, Error *why)
 {
+    if (strncmp(daemon->store_url, "sqlite:", 7) == 0) {
+        Err err = make_private(daemon->store_url, why);
+        if (err)
+            return err;
+    }
     snprintf(daemon->cluster, sizeof daemon->cluster, "%llx",
              (unsigned long long)daemon->identity.cluster);
     StoreOptions options = { .cluster = daemon->cluster };
@@ -305,7 +335,11 @@ static Err open_http(Daemon *daemon, Error *why)
         snprintf(daemon->api_url, sizeof daemon->api_url, "unix:%s", daemon->socket_path);
     char line[80];
     snprintf(line, sizeof line, "%s\n", daemon->listen);
-    return file_replace(from->data_dir, "listen", line, why);
+    err = file_replace(from->data_dir, "listen", line, why);
+    if (err != ERR_FULL)
+        return err;
+    log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+    return ERR_OK; /* a full disk must not keep a daemon from making room again */
 }
 
 static void fill_facts(Daemon *daemon)
