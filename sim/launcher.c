@@ -22,6 +22,7 @@ static void clear_news(Launcher *launcher)
     for (size_t i = 0; i < launcher->news_count; i++)
         news_free(launcher->news[i]);
     launcher->news_count = 0;
+    launcher->losses = 0;
 }
 
 void launcher_done(Launcher *launcher)
@@ -80,10 +81,9 @@ static void make_plan(World *world, Process *process)
     static const int32_t said[] = { 200, 204, 404, 500, 103, 301 };
     process->end_ms = world->time_ms + run_time_ms(world);
     process->ignores_term = chance(world, world->profile.ignores_term_percent);
-    if (!chance(world, world->profile.bad_end_percent)) {
-        process->children = chance(world, 10) ? 1 + (uint32_t)below(world, 2) : 0;
+    process->children = chance(world, 10) ? 1 + (uint32_t)below(world, 2) : 0;
+    if (!chance(world, world->profile.bad_end_percent))
         return;
-    }
     if (chance(world, 20))
         process->plan_signal = 11;
     else if (chance(world, 20))
@@ -297,6 +297,7 @@ void launcher_dies(Machine *machine)
     }
     if (world->profile.lost_at_once) {
         tell(machine, EVENT_LAUNCHER_LOST, 0, 0);
+        launcher->losses++;
         machine->starts_from = UINT64_MAX; /* until the node knows */
     }
     for (size_t i = 0; i < launcher->count && !world->profile.lost_at_once; i++) {

@@ -47,6 +47,7 @@ typedef struct Launcher {
     News **news;
     size_t news_count;
     size_t news_capacity;
+    unsigned losses; /* of which the node has not been told */
 } Launcher;
 
 void launcher_start(struct Machine *machine, const Job *job, uint32_t attempt);

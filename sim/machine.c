@@ -164,7 +164,7 @@ static void take_news(Machine *machine, Collected *collected)
         event->ending = news->ending;
         event->progress = news->ending.progress;
         event->message = slice_text(news->text);
-        if (news->kind == EVENT_LAUNCHER_LOST)
+        if (news->kind == EVENT_LAUNCHER_LOST && !--machine->launcher.losses)
             machine->starts_from = machine->sequence + 1;
         if (has_bug(machine, BUG_LATE_ACCEPTED) && news->kind == EVENT_ENDED)
             event->attempt = attempt_of(machine, news);
@@ -449,11 +449,24 @@ static void trace_turn(Machine *machine, const SimTurn *turn, size_t events)
     buf_done(&line);
 }
 
+/* N4: only questions, and refusals that speak of the node itself, wait for nothing. */
+static void check_unheld(Machine *machine, const Effect *effect)
+{
+    bool refusal = effect->kind == EFFECT_REPLY &&
+                   (effect->err == ERR_UNAVAILABLE || effect->err == ERR_FULL);
+    if (effect->wait == WAIT_NONE && effect->kind != EFFECT_LOAD && !refusal)
+        violate(machine->world, "N4", "an effect of kind %d waits for nothing",
+                (int)effect->kind);
+}
+
 static void run_at_once(Machine *machine, SimTurn *turn)
 {
-    for (size_t i = 0; i < turn->out.effect_count; i++)
-        if (goes_at_once(machine, &turn->out.effects[i]))
-            carry_out(machine, &turn->out.effects[i], turn->sequence);
+    for (size_t i = 0; i < turn->out.effect_count; i++) {
+        const Effect *effect = &turn->out.effects[i];
+        check_unheld(machine, effect);
+        if (goes_at_once(machine, effect))
+            carry_out(machine, effect, turn->sequence);
+    }
 }
 
 static void decide(Machine *machine, SimTurn *turn)

@@ -388,7 +388,9 @@ void truth_final(World *world, Machine *machine)
     }
     for (size_t i = 0; i < truth->submission_count && !world->failed; i++) {
         const Submission *submission = truth->submissions[i];
-        if (submission->machine == machine->index && submission->open)
+        if (submission->machine != machine->index)
+            continue;
+        if (submission->open || (submission->keyed && !submission->answered))
             violate(world, "I5", "s%llu was never answered",
                     (unsigned long long)submission->serial);
     }

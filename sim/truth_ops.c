@@ -43,7 +43,15 @@ static bool child_is_true(World *world, const Job *job, const char *payload)
         id_parse(slice_of(payload + 1, 13), &parent) || !take_number(&at, '.', &attempt))
         return false;
     const Witness *witness = truth_witness(world, parent, (uint32_t)attempt);
-    return witness && !witness->alive && job->parent == parent;
+    if (!witness || witness->alive || witness->signal || job->parent != parent)
+        return false;
+    /* By its exit, or by its own word; which of them counts is another question. */
+    Ending ending = { .kind = END_EXITED, .exit_status = witness->exit_status };
+    JobCode by_exit = outcome_of(&ending, false, false).code;
+    ending.said_code = witness->said_code;
+    JobCode by_word = outcome_of(&ending, false, false).code;
+    return by_exit == CODE_OK || by_exit == CODE_FAILED || by_word == CODE_OK ||
+           by_word == CODE_FAILED;
 }
 
 static bool sent_like_this(const Submission *submission, uint64_t item, const Job *job)
@@ -227,6 +235,11 @@ static void check_finish(World *world, Machine *machine, const Job *job, const O
                 state_name(op->to));
     if (truth->cancel_acked && op->to != JOB_CANCELLED)
         violate(world, "I4", "%s was cancelled and is %s", id, state_name(op->to));
+    bool forgiven =
+        op->to == JOB_READY || op->to == JOB_CANCELLED || op->to == JOB_HALTED;
+    if (op->outcome.exitcode == 502 && !forgiven &&
+        (job->flags & JOB_LOSSES) != JOB_LOSSES)
+        violate(world, "I6", "%s is charged for a loss", id);
     if (op->to == JOB_REJECTED)
         check_rejected(world, machine, job, op);
 }

@@ -294,11 +294,9 @@ static bool at_rest(const World *world)
 {
     if (world->truth.request_count)
         return false;
-    for (size_t i = 0; i < world->truth.submission_count; i++) {
-        const Submission *submission = world->truth.submissions[i];
-        if (submission->again_ms != TIME_NEVER && submission->tries < 60)
-            return false;
-    }
+    for (size_t i = 0; i < world->truth.submission_count; i++)
+        if (world->truth.submissions[i]->again_ms != TIME_NEVER)
+            return false; /* it was refused for now, or no one knows */
     for (unsigned i = 0; i < world->profile.machines; i++) {
         const Machine *machine = world->machines[i];
         if (!machine->node || machine->held_count || machine->call_count ||

@@ -301,10 +301,11 @@ static void check_files(Checkup *checkup)
 
 static void check_all(Checkup *checkup)
 {
-    const char *path = buf_cstr(&checkup->cli->data_dir);
     check_daemon(checkup);
     if (checkup->reachable)
         check_version(checkup);
+    /* Not before: the daemon may have told of another directory. */
+    const char *path = buf_cstr(&checkup->cli->data_dir);
     if (*path && check_directory(checkup, path)) {
         check_room(checkup, path);
         check_sync(checkup, path);

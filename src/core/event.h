@@ -71,6 +71,7 @@ typedef struct Ending {
     int32_t exit_status;
     int32_t signal;
     bool node_fault;
+    int64_t ended_ms;  /* wall time; 0: now */
     int32_t said_code; /* of an R: line; 0: none */
     bool cut;          /* the result was cut at its limit */
     int32_t progress;  /* -1: none */

@@ -74,6 +74,12 @@ static void free_asked(Node *node)
 {
     MapEntry entry;
     node_pins_free(node);
+    for (Asked *next = node->later; next;) {
+        Asked *asked = next;
+        next = asked->behind;
+        arena_done(&asked->arena);
+        mem_free(asked);
+    }
     for (size_t at = 0; map_next(&node->asked, &at, &entry);) {
         Asked *asked = entry.value;
         arena_done(&asked->arena);

@@ -50,6 +50,8 @@ static void place(Node *node, const Job *job, const Head *head)
 
 static bool refused(Node *node, const Event *event)
 {
+    if (!event->request)
+        return false; /* caused by a job: it has no one else to keep it */
     if (node->draining) {
         node_reply(node, event->request, ERR_UNAVAILABLE, "draining");
         return true;
@@ -193,6 +195,15 @@ static Event keep_add(Arena *arena, const Event *event)
     return kept;
 }
 
+static void ask_key(Node *node, Asked *asked, Effect *effect)
+{
+    Event *add = &asked->event;
+    effect->tenant = node_keep(node, add->tenant);
+    effect->key = node_keep(node, add->key);
+    effect->dt_ms = node->now.wall_ms; /* a key that has expired by then is no key */
+    add->next_due_ms = effect->dt_ms;
+}
+
 static void add_keyed(Node *node, const Event *event)
 {
     KeyUse *use = find_key(node, event->tenant, event->key);
@@ -208,17 +219,33 @@ static void add_keyed(Node *node, const Event *event)
     Asked *asked;
     Effect *effect = node_ask(node, WANT_KEY, &asked);
     asked->event = keep_add(&asked->arena, event);
-    effect->tenant = node_keep(node, event->tenant);
-    effect->key = node_keep(node, event->key);
-    effect->dt_ms = node->now.wall_ms; /* a key that has expired by then is no key */
-    asked->event.next_due_ms = effect->dt_ms;
+    ask_key(node, asked, effect);
 }
 
-void node_add_after_key(Node *node, const Event *add, const Event *answer)
+void node_add_later(Node *node)
 {
+    Asked *next = node->later;
+    node->later = NULL;
+    while (next) {
+        Asked *asked = next;
+        next = asked->behind;
+        asked->behind = NULL;
+        ask_key(node, asked, node_ask_again(node, asked));
+    }
+}
+
+bool node_add_after_key(Node *node, Asked *asked, const Event *answer)
+{
+    const Event *add = &asked->event;
     KeyUse *use = find_key(node, add->tenant, add->key);
     if (!use)
-        return;
+        return true;
+    if (answer->err && !add->request) {
+        asked->behind = node->later;
+        node->later = asked;
+        node->reload_boot = node->now.boot_ms + TICK_MS;
+        return false;
+    }
     if (answer->err) {
         node_reply(node, add->request, ERR_UNAVAILABLE, "store_unavailable");
         forget_key(node, use);
@@ -230,6 +257,7 @@ void node_add_after_key(Node *node, const Event *add, const Event *answer)
     } else {
         add_with_key(node, add, use);
     }
+    return true;
 }
 
 void node_add(Node *node, const Event *event)

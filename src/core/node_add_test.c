@@ -107,6 +107,47 @@ static void ids_rise_over_a_restart_and_a_clock_set_back(void **state)
     rig_close(rig);
 }
 
+/* A J!: line has no client that could ask again: its job is taken whatever happens. */
+static void what_a_job_adds_is_taken_even_then(void **state)
+{
+    (void)state;
+    const Event closed[] = { { .kind = EVENT_DRAIN }, { .kind = EVENT_ROOM } };
+    for (int i = 0; i < 2; i++) {
+        Rig *rig = rig_open(NULL);
+        rig_step(rig, &closed[i], 1);
+        uint64_t operations = rig->operations;
+        Job job = rig_job();
+        const Event add = { .kind = EVENT_ADD, .jobs = &job, .count = 1 };
+        rig_step(rig, &add, 1);
+        assert_int_equal(rig->operations, operations + 1);
+        rig_close(rig);
+    }
+}
+
+static void what_a_job_adds_waits_for_a_store_that_fails(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(no_slot);
+    Job job = rig_job();
+    rig->store_fails = true;
+    const Event add = {
+        .kind = EVENT_ADD, .jobs = &job, .count = 1, .key = SLICE_LITERAL("child:1")
+    };
+    rig_step(rig, &add, 1);
+    rig_step(rig, &add, 1); /* read once more, as after a restart */
+    for (int i = 0; i < 3; i++)
+        rig_wait(rig, 1000);
+    assert_int_equal(rig->count, 0);
+    rig->store_fails = false;
+    rig_wait(rig, 1000);
+    assert_int_equal(rig->count, 1);
+    rig_close(rig);
+    rig = rig_open(no_slot); /* and an end in the meantime leaks nothing */
+    rig->store_fails = true;
+    rig_step(rig, &add, 1);
+    rig_close(rig);
+}
+
 static void nothing_is_taken_while_draining_or_full(void **state)
 {
     (void)state;
@@ -312,6 +353,8 @@ int main(void)
         cmocka_unit_test(the_answer_has_the_job_and_waits_for_the_journal),
         cmocka_unit_test(many_jobs_get_ids_in_their_order),
         cmocka_unit_test(ids_rise_over_a_restart_and_a_clock_set_back),
+        cmocka_unit_test(what_a_job_adds_is_taken_even_then),
+        cmocka_unit_test(what_a_job_adds_waits_for_a_store_that_fails),
         cmocka_unit_test(nothing_is_taken_while_draining_or_full),
         cmocka_unit_test(a_repeated_key_gives_the_first_answer_again),
         cmocka_unit_test(another_body_under_the_same_key_is_refused),

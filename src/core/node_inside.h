@@ -110,6 +110,7 @@ struct Node {
     uint64_t touched_before_up_to;
     int64_t reload_boot; /* lanes whose load failed are asked again then */
     KeyUse *keys;
+    Asked *later; /* adds that no one would send again, until the store can answer */
     int64_t next_due_ms; /* earliest dt of deferred and retrying jobs */
     bool due_loading;
     int64_t tick_boot;
@@ -131,7 +132,8 @@ struct Node {
 /* node_add.c */
 void node_add(Node *node, const Event *event);
 void node_add_lines(Node *node, const Event *event);
-void node_add_after_key(Node *node, const Event *add, const Event *answer);
+bool node_add_after_key(Node *node, Asked *asked, const Event *answer); /* false: later */
+void node_add_later(Node *node);
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child);
 void node_keys_applied(Node *node, uint64_t number);
 
@@ -175,6 +177,7 @@ void node_lane_changed(Node *node, Lane *lane);
 void node_tour_begin(Node *node, uint64_t tour);
 void node_wait_until(Node *node, int64_t dt_ms); /* a job is due then */
 Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked);
+Effect *node_ask_again(Node *node, Asked *asked);
 void node_loaded(Node *node, const Event *event);
 void node_duties(Node *node);
 void node_reload_lanes(Node *node);

@@ -194,16 +194,21 @@ void node_reload_lanes(Node *node)
     node_ask_unblocked(node);
 }
 
+Effect *node_ask_again(Node *node, Asked *asked)
+{
+    map_put(&node->asked, ++node->token, asked);
+    Effect *effect = outbox_effect(node->out, EFFECT_LOAD, WAIT_NONE);
+    effect->what = asked->what;
+    effect->token = node->token;
+    return effect;
+}
+
 Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked)
 {
     Asked *asked = MEM_NEW(Asked);
     asked->what = what;
-    map_put(&node->asked, ++node->token, asked);
-    Effect *effect = outbox_effect(node->out, EFFECT_LOAD, WAIT_NONE);
-    effect->what = what;
-    effect->token = node->token;
     *out_asked = asked;
-    return effect;
+    return node_ask_again(node, asked);
 }
 
 static void window_loaded(Node *node, Lane *lane, const Event *event)
@@ -301,7 +306,8 @@ void node_loaded(Node *node, const Event *event)
         node_act_loaded(node, asked, event);
         break;
     case WANT_KEY:
-        node_add_after_key(node, &asked->event, event);
+        if (!node_add_after_key(node, asked, event))
+            return;
         break;
     case WANT_OLD_DONE:
     case WANT_OLD_OTHER:
@@ -348,8 +354,10 @@ void node_duties(Node *node)
 {
     if (!node->due_loading && node->next_due_ms <= node->now.wall_ms)
         ask_due(node);
-    if (node->now.boot_ms >= node->reload_boot)
+    if (node->now.boot_ms >= node->reload_boot) {
         node_reload_lanes(node);
+        node_add_later(node);
+    }
     if (node->now.boot_ms >= node->beat_boot)
         beat(node);
     if (node->now.boot_ms >= node->purge_boot) {

@@ -121,6 +121,10 @@ static void an_old_answer_does_not_undo_what_happened_since(void **state)
     rig->answer_count = 0;
     rig->hold_answers = false;
     assert_int_equal(rig_act(rig, id, ACT_CANCEL), ERR_OK);
+    /* That the store has come to where the answer was given says nothing new. */
+    Event applied = { .kind = EVENT_APPLIED, .number = due.number };
+    for (int i = 0; i < 3; i++)
+        rig_step(rig, &applied, 1);
     Event late = { .kind = EVENT_LOADED,
                    .token = due.token,
                    .number = due.number,
@@ -275,6 +279,49 @@ static void a_job_retried_while_it_was_to_be_purged_stays(void **state)
     rig_close(rig);
 }
 
+static void a_job_that_someone_acts_on_is_not_purged_meanwhile(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId id = rig_add_default(rig);
+    rig_exit(rig, id, 0);
+    rig_wait(rig, 14 * MS_PER_DAY);
+    rig->hold_answers = true;
+    rig_wait(rig, 60000); /* it is old: asked first, answered first */
+    assert_int_equal(rig_act(rig, id, ACT_RETRY), ERR_BUSY);
+    rig->hold_answers = false;
+    rig_answer(rig);
+    assert_int_equal(rig_state(rig, id), JOB_RUNNING);
+    rig_close(rig);
+}
+
+static void the_next_heads_are_those_behind_the_last_one(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(small_windows);
+    Buf body = { 0 };
+    for (int i = 0; i < 20; i++)
+        buf_printf(&body, "line %d\n", i);
+    Job pattern = rig_job();
+    Event add = {
+        .kind = EVENT_ADD_LINES, .jobs = &pattern, .count = 20, .body = buf_slice(&body)
+    };
+    assert_int_equal(rig_send(rig, add), ERR_OK);
+    uint64_t first = rig_last(rig, EFFECT_REPLY)->first;
+    rig->hold_answers = true;
+    rig_slots(rig, 3); /* one of four is left: more is asked for */
+    bool asked = false;
+    for (size_t i = 0; i < rig->answer_count; i++) {
+        if (rig->answers[i].count != 4)
+            continue;
+        asked = true;
+        assert_true(rig->answers[i].jobs[0].id == id_from_count(first + 4, 1));
+    }
+    assert_true(asked);
+    buf_done(&body);
+    rig_close(rig);
+}
+
 static void windows_share_what_there_is(void **state)
 {
     (void)state;
@@ -310,6 +357,8 @@ int main(void)
         cmocka_unit_test(final_jobs_go_when_their_time_is_up),
         cmocka_unit_test(a_purge_of_many_goes_in_small_steps),
         cmocka_unit_test(a_job_retried_while_it_was_to_be_purged_stays),
+        cmocka_unit_test(a_job_that_someone_acts_on_is_not_purged_meanwhile),
+        cmocka_unit_test(the_next_heads_are_those_behind_the_last_one),
         cmocka_unit_test(windows_share_what_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

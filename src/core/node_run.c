@@ -284,12 +284,21 @@ static Verdict judge(Node *node, const Running *running, const Ending *ending,
     return again(node, head);
 }
 
+/* An attempt may have ended while no daemon was there to see it. */
+static int64_t end_ms(const Node *node, const Running *running, const Ending *ending)
+{
+    bool told =
+        ending->ended_ms >= running->started_ms && ending->ended_ms < node->now.wall_ms;
+    return told ? ending->ended_ms : node->now.wall_ms;
+}
+
 static void record_end(Node *node, Running *running, const Ending *ending,
                        const Verdict *verdict, const Outcome *outcome)
 {
     Buf error = { 0 };
     outcome_error(ending, outcome, &error);
     Op *op = node_op(node, OP_FINISH, running->head.id);
+    op->at_ms = end_ms(node, running, ending);
     op->from = STATES_OWNED;
     op->attempt = running->head.attempt;
     op->lock = node->options.sysid;
@@ -322,7 +331,6 @@ static void place_again(Node *node, const Head *head, const Verdict *verdict)
 {
     Head next = *head;
     next.dt_ms = verdict->dt_ms;
-    next.retry_number += verdict->charged;
     next.flags |= verdict->loss;
     if (verdict->state == JOB_READY)
         node_ready(node, &next);
@@ -428,7 +436,7 @@ static void end_attempt(Node *node, Running *running, const Ending *told)
     JobState was = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;
     Effect *changed = node_changed(node, &running->head, was, verdict.state);
     changed->code = outcome.code;
-    changed->run_ms = node->now.wall_ms - running->started_ms;
+    changed->run_ms = end_ms(node, running, ending) - running->started_ms;
     if (running->removing && verdict.state == JOB_CANCELLED)
         remove_ended(node, running);
     Head head = running->head;

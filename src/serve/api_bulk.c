@@ -20,7 +20,12 @@ typedef struct Entry {
     uint64_t line;
     int32_t job; /* which of the call's jobs; -1: refused */
     Slice error; /* the members of its problem, without braces */
+    const char *code;
 } Entry;
+
+/* So many refused items are explained in full; after them only the code is told, for a
+ * body of nothing but mistakes must not become an answer many times its size. */
+#define BULK_EXPLAINED_MAX 1000
 
 typedef struct Chunk {
     struct Chunk *next;
@@ -115,6 +120,7 @@ static void refuse_entry(Entry *entry, const Problem *problem, Arena *arena)
     JsonOut json = { .out = &text };
     problem_members(&json, problem);
     entry->job = -1;
+    entry->code = problem->kind->code;
     entry->error = slice_copy(arena, buf_slice(&text));
     buf_done(&text);
 }
@@ -233,14 +239,25 @@ static void write_number(Buf *out, uint64_t number)
     buf_add(out, digits + at, sizeof digits - at);
 }
 
-static void write_entry(Buf *out, const Entry *entry, const Call *call)
+static void write_refused(Buf *out, const Entry *entry, bool explained)
+{
+    buf_add_text(out, ",\"error\":{");
+    if (explained) {
+        buf_add_slice(out, entry->error);
+    } else {
+        buf_add_text(out, "\"code\":\"");
+        buf_add_text(out, entry->code);
+        buf_add_char(out, '"');
+    }
+    buf_add_text(out, "}}\n");
+}
+
+static void write_entry(Buf *out, const Entry *entry, const Call *call, bool explained)
 {
     buf_add(out, "{\"line\":", 8);
     write_number(out, entry->line);
     if (entry->job < 0) {
-        buf_add_text(out, ",\"error\":{");
-        buf_add_slice(out, entry->error);
-        buf_add_text(out, "}}\n");
+        write_refused(out, entry, explained);
         return;
     }
     char id[ID_TEXT_BYTES];
@@ -264,7 +281,7 @@ static void write_chunk(Exchange *exchange, Bulk *bulk, Chunk *chunk)
             bulk->rejected++;
         else
             bulk->accepted++;
-        write_entry(&exchange->out, entry, call);
+        write_entry(&exchange->out, entry, call, bulk->rejected <= BULK_EXPLAINED_MAX);
     }
     /* Its memory goes now: a large body has hundreds of chunks. */
     arena_done(&chunk->call->arena);

@@ -2,7 +2,7 @@
 /* bodies.c - whole jobs between acceptance and start; see Bodies in inside.h. */
 #include "serve/inside.h"
 
-#define BODIES_BYTES_MAX ((size_t)32 << 20)
+#define BODIES_BYTES_MAX ((size_t)4 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */
 
 struct Body {

@@ -258,6 +258,7 @@ static void take_ended(Daemon *daemon, RunNews *news)
         .kind = news->end.signal ? END_SIGNALLED : END_EXITED,
         .exit_status = news->end.exit_status,
         .signal = news->end.signal,
+        .ended_ms = news->end.ended_ms,
         .said_code = news->end.said_code,
         .cut = news->end.result_cut,
         .progress = news->end.progress,
@@ -378,11 +379,28 @@ static void take_runner(Daemon *daemon)
         take_news(daemon, (RunNews *)(void *)mail);
 }
 
+/* A data directory that was moved or removed under us keeps nothing for the next start:
+ * from then on nothing new may be acknowledged. */
+static void look_at_data(Daemon *daemon, Now now)
+{
+    struct stat status;
+    if (now.boot_ms < daemon->data_look_boot)
+        return;
+    daemon->data_look_boot = now.boot_ms + MS_PER_S;
+    bool gone = stat(daemon->data_dir, &status) || status.st_ino != daemon->data_inode ||
+                status.st_dev != daemon->data_device;
+    if (gone && !daemon->data_gone)
+        log_event(LOG_ERROR, "daemon.data_gone",
+                  "msg=\"%s is not there any more; nothing is accepted\"",
+                  daemon->data_dir);
+    daemon->data_gone = gone;
+}
+
 static void take_room(Daemon *daemon)
 {
     uint64_t lag = journal_end(daemon->journal) - daemon->applied;
     bool full = journal_full(daemon->journal) || daemon->store_full;
-    bool no_room = full || lag > daemon->options.journal_lag_max;
+    bool no_room = full || daemon->data_gone || lag > daemon->options.journal_lag_max;
     if (no_room == daemon->no_room)
         return;
     daemon->no_room = no_room;
@@ -395,7 +413,7 @@ static void take_room(Daemon *daemon)
 
 void daemon_collect(Daemon *daemon, Now now)
 {
-    (void)now;
+    look_at_data(daemon, now);
     take_room(daemon);
     take_answers(daemon);
     take_runner(daemon);

@@ -6,7 +6,9 @@
 #include "serve/settings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@
 
 #define ADOPT_WAIT_MS (20 * MS_PER_S)   /* for the launcher to tell what it has */
 #define STOP_FLUSH_MS (5 * MS_PER_S)    /* for the last answers to be durable */
+#define SPIN_NS       500000            /* twice what a sync takes on a good disk */
 #define LARGE_BYTES   ((size_t)4 << 20) /* a record for which room is made first */
 #define LARGE_ROOM_MS (2 * MS_PER_S)
 #define KILL_AFTER_MS (2 * MS_PER_S) /* beyond the grace, at the second signal */
@@ -93,6 +96,7 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
         [NOT_DRAINING] = "draining",
         [NOT_ROOM] = "journal_full",
         [NOT_STORE] = "store_failing",
+        [NOT_DATA] = "data_directory_gone",
     };
     int state = daemon->not_ready;
     *out_why = words[state];
@@ -106,6 +110,8 @@ void daemon_state_changed(Daemon *daemon)
         state = NOT_STORE;
     if (daemon->no_room)
         state = NOT_ROOM;
+    if (daemon->data_gone)
+        state = NOT_DATA;
     if (daemon->stop || node_facts(daemon->node).draining)
         state = NOT_DRAINING;
     daemon->not_ready = (int)state;
@@ -116,16 +122,42 @@ void daemon_state_changed(Daemon *daemon)
 static Err open_data(Daemon *daemon, Error *why)
 {
     const char *dir = daemon->options.data_dir;
+    struct stat status;
     if (mkdir(dir, 0700) && errno != EEXIST)
         return error_errno(why, "cannot make the data directory %s", dir);
+    if (stat(dir, &status))
+        return error_errno(why, "cannot see the data directory %s", dir);
+    daemon->data_device = status.st_dev;
+    daemon->data_inode = status.st_ino;
+    if (status.st_mode & 077)
+        log_event(LOG_WARN, "daemon.data_open",
+                  "msg=\"others may look into %s; chmod 700 keeps them out\"", dir);
     Err err = identity_lock(dir, &daemon->lock_fd, why);
     if (err)
         return err;
     return identity_begin(dir, &daemon->identity, why);
 }
 
+/* SQLite gives the files beside its own the same mode; so its own is made first, for
+ * payloads are no one else's business. */
+static Err make_private(const char *url, Error *why)
+{
+    const char *path = url + strlen("sqlite:");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(why, "cannot open %s", path);
+    int failed = fchmod(fd, 0600);
+    close(fd);
+    return failed ? error_errno(why, "cannot make %s private", path) : ERR_OK;
+}
+
 static Err open_store(Daemon *daemon, Error *why)
 {
+    if (strncmp(daemon->store_url, "sqlite:", 7) == 0) {
+        Err err = make_private(daemon->store_url, why);
+        if (err)
+            return err;
+    }
     snprintf(daemon->cluster, sizeof daemon->cluster, "%llx",
              (unsigned long long)daemon->identity.cluster);
     StoreOptions options = { .cluster = daemon->cluster };
@@ -312,7 +344,11 @@ static Err open_http(Daemon *daemon, Error *why)
         snprintf(daemon->api_url, sizeof daemon->api_url, "unix:%s", daemon->socket_path);
     char line[80];
     snprintf(line, sizeof line, "%s\n", daemon->listen);
-    return file_replace(from->data_dir, "listen", line, why);
+    err = file_replace(from->data_dir, "listen", line, why);
+    if (err != ERR_FULL)
+        return err;
+    log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+    return ERR_OK; /* a full disk must not keep a daemon from making room again */
 }
 
 static void fill_facts(Daemon *daemon)
@@ -419,6 +455,22 @@ static void reload(Daemon *daemon)
     node_settings_set(daemon->node, &settings);
 }
 
+/* The disk answers in a fraction of a millisecond, and going to sleep and being woken
+ * costs a good part of that again. So when someone waits for it and no job wants the
+ * processor, the loop looks for the answer a little longer before it sleeps. */
+static bool durable_soon(const Daemon *daemon)
+{
+    if (!daemon->held || !daemon->held->answers || node_facts(daemon->node).slots_used)
+        return false;
+    int64_t give_up_ns = (int64_t)uv_hrtime() + SPIN_NS;
+    do {
+        if (daemon->durable >= daemon->held->end || daemon->journal_err)
+            return true;
+        sched_yield();
+    } while ((int64_t)uv_hrtime() < give_up_ns);
+    return false;
+}
+
 static void run_turn(Daemon *daemon)
 {
     if (daemon->journal_err)
@@ -426,6 +478,8 @@ static void run_turn(Daemon *daemon)
     if (daemon->hangup)
         reload(daemon);
     daemon_turn(daemon);
+    if (durable_soon(daemon))
+        daemon_turn(daemon);
     Now now = clock_now();
     private_idle(daemon, now);
     if (daemon->stop && may_leave(daemon, now)) {

@@ -2,6 +2,7 @@
 /* identity.c - see identity.h. */
 #include "serve/identity.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -131,6 +132,11 @@ Err identity_begin(const char *data_dir, Identity *out, Error *why)
              identity.sysid, identity.number, (unsigned long long)identity.cluster,
              (unsigned long long)identity.epoch);
     err = file_replace(data_dir, IDENTITY_FILE, text, why);
+    if (err == ERR_FULL && found) {
+        /* The count of lives can wait; a daemon that cannot start cannot make room. */
+        log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+        err = ERR_OK;
+    }
     if (err)
         return err;
     *out = identity;

@@ -22,7 +22,7 @@ typedef struct Turn {
     struct Turn *next;
     Outbox out;
     uint64_t end; /* journal position behind what it appended */
-    size_t done;  /* effects run so far */
+    bool answers; /* someone waits for it */
 } Turn;
 
 typedef struct TurnMark { /* where in the journal a turn ended */
@@ -114,12 +114,23 @@ struct Daemon {
     bool store_failing;
     bool store_full; /* and why: the disk is full */
     bool no_room;
+    bool data_gone; /* its directory was moved or removed: nothing would survive */
+    dev_t data_device;
+    ino_t data_inode;
+    int64_t data_look_boot;
     StopStep stop;
     int64_t stop_boot;
     int64_t busy_boot; /* when there was last something unfinished (private daemons) */
 };
 
-typedef enum NotReady { READY, NOT_STARTED, NOT_DRAINING, NOT_ROOM, NOT_STORE } NotReady;
+typedef enum NotReady {
+    READY,
+    NOT_STARTED,
+    NOT_DRAINING,
+    NOT_ROOM,
+    NOT_STORE,
+    NOT_DATA,
+} NotReady;
 
 /* turn.c */
 void daemon_turn(Daemon *daemon);

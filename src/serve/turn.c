@@ -10,6 +10,9 @@
 #include "base/log.h"
 #include "base/pack.h"
 
+/* Of a large bulk only the first jobs can start soon. */
+#define BODIES_PER_RECORD 16
+
 enum { PACKED_JOB = 1 }; /* field of a RECORD_JOBS body, as record.h has it */
 
 static Turn *take_turn(Daemon *daemon)
@@ -19,7 +22,7 @@ static Turn *take_turn(Daemon *daemon)
         return MEM_NEW(Turn);
     daemon->spare = turn->next;
     turn->next = NULL;
-    turn->done = 0;
+    turn->answers = false;
     return turn;
 }
 
@@ -66,7 +69,7 @@ static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
         size_t begun = pack_begin(&body, PACKED_JOB);
         job_pack(&body, adds->ops[at].job);
         pack_end(&body, begun);
-        if (at - from < 64)
+        if (at - from < BODIES_PER_RECORD)
             bodies_put(&daemon->bodies, adds->ops[at].job);
     }
     Record record = record_base(daemon, out, RECORD_JOBS);
@@ -107,11 +110,15 @@ static void append(Daemon *daemon, const Outbox *out)
 }
 
 /* What needs no durability is done at the end of the turn it was decided in. */
-static void run_unheld(Daemon *daemon, const Outbox *out)
+static void run_unheld(Daemon *daemon, Turn *turn)
 {
-    for (size_t i = 0; i < out->effect_count; i++)
+    const Outbox *out = &turn->out;
+    for (size_t i = 0; i < out->effect_count; i++) {
         if (out->effects[i].wait == WAIT_NONE)
             daemon_effect(daemon, &out->effects[i]);
+        else if (out->effects[i].kind == EFFECT_REPLY)
+            turn->answers = true;
+    }
 }
 
 void daemon_release(Daemon *daemon)
@@ -161,7 +168,7 @@ void daemon_turn(Daemon *daemon)
         append(daemon, &turn->out);
     turn->end = journal_end(daemon->journal);
     daemon_collected_free(daemon);
-    run_unheld(daemon, &turn->out);
+    run_unheld(daemon, turn);
     *daemon->held_last = turn;
     daemon->held_last = &turn->next;
     daemon_release(daemon);

@@ -417,3 +417,15 @@ def test_a_refused_request_does_not_use_up_its_key(unix):
     headers = {"Idempotency-Key": "refused"}
     problem_of(unix.request("POST", "/jobs", {"nope": 1}, headers), 422, "unknown_field")
     problem_of(unix.request("POST", "/jobs", {"command": []}, headers), 422)
+
+
+def test_a_body_of_nothing_but_mistakes_gets_a_short_answer(api):
+    """The first thousand are explained, the rest only named: an answer stays in proportion."""
+    count = 5000
+    answer = api.request("POST", "/jobs", b"0\n" * count, NDJSON)
+    assert answer.status == 200
+    lines = answer.lines()
+    assert len(lines) == count + 1
+    assert lines[0]["error"]["detail"]
+    assert lines[-2] == {"line": count, "error": {"code": lines[0]["error"]["code"]}}
+    assert lines[-1]["summary"] == {"accepted": 0, "rejected": count, "durable": True}

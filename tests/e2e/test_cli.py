@@ -311,6 +311,9 @@ def test_doctor(daemon, cli):
               json.loads(cli("doctor", "--data", daemon.data, "--json").text)["checks"]}
     assert set(checks) == {"daemon", "version", "data", "disk", "sync", "files"}
     assert checks["daemon"]["status"] == checks["version"]["status"] == "ok"
+    # The daemon's directory counts, also where a longer name was given here.
+    done = cli("doctor", "--data", f"{daemon.data}-and-more")
+    assert f"directory {daemon.data} is yours alone" in done.text, done.text
     daemon.kill9()
     assert cli("doctor", "--data", daemon.data).code == 1
 

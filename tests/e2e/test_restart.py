@@ -85,6 +85,45 @@ def test_the_socket_and_listen_files(place):
     assert (node.data / "listen").read_text() == "%s:%d\n" % node.address()
 
 
+def test_the_store_is_private_even_in_an_open_directory(place):
+    data = place.path / "open"
+    data.mkdir(mode=0o755)
+    node = place.daemon(data=data).start()
+    node.api().add(command=["/bin/true"], env={"SECRET": "hunter2"})
+    for file in data.iterdir():
+        if file.is_file():
+            assert (file.stat().st_mode & 0o077) == 0, file
+    assert "daemon.data_open" in node.log()
+
+
+def test_nothing_is_accepted_when_the_data_directory_is_gone(place):
+    node = place.daemon().start()
+    tcp = node.tcp()
+    away = node.data.with_name("away")
+    node.data.rename(away)
+    try:
+        wait_for(lambda: tcp.request("GET", "/readyz").status == 503, 5)
+        answer = tcp.request("POST", "/api/v1/jobs", {"command": ["/bin/true"]})
+        assert answer.status == 503, answer.body
+    finally:
+        away.rename(node.data)
+    wait_for(lambda: tcp.request("GET", "/readyz").status == 200, 5)
+
+
+def test_a_job_that_ended_while_nobody_was_there_has_its_own_times(place):
+    """S1.45."""
+    node, gate = place.daemon().start(), place.path / "gate"
+    id = gated(node.api(), gate)["id"]
+    node.kill()
+    gate.touch()
+    ended = time.time()
+    wait_for(lambda: time.time() > ended + 1.5, 5)
+    job = node.start().api().until(id)
+    finished = time.mktime(time.strptime(job["finished_at"][:19], "%Y-%m-%dT%H:%M:%S"))
+    finished -= time.timezone
+    assert finished < ended + 1.5, job
+
+
 # --- who may start --------------------------------------------------------------------
 
 def refused(place, *options, data=None):
