@@ -135,6 +135,10 @@ void node_define_handler(Node *node, const Event *event)
     uint32_t type = names_intern(&node->names, event->key);
     const Handler *before = node_find_handler(node, tenant, type);
     Handler handler;
+    if (node->no_room && event->value.data && !event->flag) {
+        node_reply(node, event->request, ERR_FULL, "journal_full");
+        return;
+    }
     Err err = changed_handler(event, before, &handler);
     if (err) {
         node_reply(node, event->request, err,

@@ -290,6 +290,20 @@ static void what_is_not_there_cannot_be_switched(void **state)
     rig_close(rig);
 }
 
+static void a_full_journal_takes_no_new_version(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    assert_int_equal(rig_define(rig, "resize", &plain), 1);
+    Event full = { .kind = EVENT_ROOM, .flag = false };
+    rig_step(rig, &full, 1);
+    assert_int_equal(rig_define(rig, "resize", &plain), 0);
+    assert_string_equal(rig_last(rig, EFFECT_REPLY)->problem, "journal_full");
+    rig_switch(rig, "resize", false); /* small things still work */
+    assert_int_equal(rig_define(rig, "resize", NULL), 1);
+    rig_close(rig);
+}
+
 /* The handler is durable, the node ended before it freed the jobs: the next one does. */
 static void a_restart_frees_what_waits(void **state)
 {
@@ -560,6 +574,7 @@ int main(void)
         cmocka_unit_test(a_switched_off_handler_keeps_its_jobs_waiting),
         cmocka_unit_test(versions_count_on),
         cmocka_unit_test(what_is_not_there_cannot_be_switched),
+        cmocka_unit_test(a_full_journal_takes_no_new_version),
         cmocka_unit_test(a_restart_frees_what_waits),
         cmocka_unit_test(a_store_that_fails_is_asked_again),
         cmocka_unit_test(an_action_under_way_does_not_leave_a_job_behind),
