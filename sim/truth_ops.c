@@ -261,7 +261,7 @@ static bool may_move(const JobTruth *truth, const Job *job, const Op *op, int64_
     if (op->to == JOB_HELD)
         return truth->asked[ACT_HOLD] > 0;
     if (job->state == JOB_HELD)
-        return truth->asked[ACT_RELEASE] > 0;
+        return truth->asked[ACT_RELEASE] && (op->to != JOB_READY || op->dt_ms <= now_ms);
     if (job->state == JOB_HALTED)
         return truth->asked[ACT_RESUME] > 0;
     if (job->state == JOB_DEFERRED || job->state == JOB_RETRYING)
@@ -281,7 +281,8 @@ static void check_move(World *world, Machine *machine, const Job *job, const Op 
     char id[ID_TEXT_BYTES];
     JobTruth *truth = truth_job(world, op->id);
     /* An answer may be from before the clock was set back. */
-    int64_t now_ms = machine_now(machine).wall_ms + 10 * MS_PER_HOUR;
+    int64_t back_ms = world->profile.clock_per_1000 ? 10 * MS_PER_HOUR : 0;
+    int64_t now_ms = machine_now(machine).wall_ms + back_ms;
     if (!may_move(truth, job, op, now_ms, world->truth.handlers))
         violate(world, "I4", "%s goes from %s to %s, but no one asked",
                 id_text(op->id, id), state_name(job->state), state_name(op->to));
@@ -300,7 +301,8 @@ static void check_remove(World *world, Machine *machine, const Job *job)
     int64_t keep_ms =
         job->state == JOB_DONE ? settings->keep_done_ms : settings->keep_other_ms;
     /* The clock may have been set back since the store was asked for old jobs. */
-    bool old = state_in(job->state, STATES_FINAL) && age_ms > keep_ms - 20 * MS_PER_HOUR;
+    int64_t back_ms = world->profile.clock_per_1000 ? 10 * MS_PER_HOUR : 0;
+    bool old = state_in(job->state, STATES_FINAL) && age_ms > keep_ms - back_ms;
     if (!truth->asked[ACT_REMOVE] && !old)
         violate(world, "I1", "%s is removed, but no one asked", id_text(job->id, id));
     world->counts.purged += !truth->asked[ACT_REMOVE];

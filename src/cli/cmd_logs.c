@@ -103,6 +103,10 @@ int cmd_logs(Cli *cli)
                         "of which job? (one id)");
     if (args_int(args, "attempt", 0, &attempt, &why))
         return cli_misused(cli, &why);
+    if (attempt < 1 && args_value(args, "attempt")) {
+        error_set(&why, ERR_INVALID, "--attempt must be 1 or more");
+        return cli_misused(cli, &why);
+    }
     int code = cli_job_id(cli, args->operands[0], id);
     if (code)
         return code;

@@ -140,7 +140,11 @@ int cmd_ls(Cli *cli)
     Error why;
     if (args_int(args, "limit", LIMIT_DEFAULT, &limit, &why))
         return cli_misused(cli, &why);
-    if (limit < 1 || args_flag(args, "all"))
+    if (limit < 1) {
+        error_set(&why, ERR_INVALID, "--limit must be 1 or more");
+        return cli_misused(cli, &why);
+    }
+    if (args_flag(args, "all"))
         limit = INT64_MAX;
     Buf query = { 0 };
     for (size_t i = 0; i < args->operand_count; i++)

@@ -162,6 +162,11 @@ static void add_queues(const Status *status, Buf *out)
 int cmd_status(Cli *cli)
 {
     Status status = { .cli = cli };
+    if (cli->args.operand_count) {
+        Error why;
+        error_set(&why, ERR_INVALID, "status takes no words: %s", cli->args.operands[0]);
+        return cli_misused(cli, &why);
+    }
     int code = ask(&status);
     if (!code && cli->json) {
         print_json(&status);

@@ -172,8 +172,9 @@ const Command commands[] = {
         .detail =
             "The payload is text, what standard input gives (-), or a file (@FILE). "
             "With --ndjson each line is one job object as the API takes it; TYPE and "
-            "the options fill in what a line leaves out. A line that is no object is "
-            "the payload itself. With --wait the job's result is printed.",
+            "the options fill in what a line leaves out. With TYPE, a line "
+            "of other JSON (a text, a number) is the payload itself; a line that is "
+            "no JSON is refused. With --wait the job's result is printed.",
         .options = { add_options, job_options },
         .need = NEED_OR_START,
         .operand = OPERAND_FILES,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connect.c - which server a command talks to (cli_connect of cli.h).
  *
- * --server, $PAWL_SERVER, the socket in the data directory, http://127.0.0.1:7420: the
- * first that is named or answers. Only `run` and `add` start a private daemon, and only
- * where no server was named. */
+ * --server, $PAWL_SERVER, the socket in the data directory, the address in its file
+ * `listen`, 127.0.0.1:7420: the first that is named or answers. What listens at an
+ * address that nobody named must be ours or root's: it gets our jobs and token. Only
+ * `run` and `add` start a private daemon, and only where no server was named. */
 #include "cli/cli.h"
 
 #include "cli/command.h"
@@ -108,6 +109,51 @@ static int use_private(Cli *cli, const char *socket_server)
     return prepare(cli, socket_server);
 }
 
+/* The port at 127.0.0.1 to try, and who listens there. */
+static PlaceOwner find_port(Cli *cli, uint16_t *out_port)
+{
+    Buf path = { 0 };
+    buf_printf(&path, "%s/listen", buf_cstr(&cli->data_dir));
+    *out_port = cli->data_dir.bytes ? place_port(buf_cstr(&path)) : 0;
+    buf_done(&path);
+    if (*out_port && place_owner(PLACE_TABLES, *out_port, geteuid()) == PLACE_OURS)
+        return PLACE_OURS;
+    *out_port = PLACE_PORT_DEFAULT;
+    return place_owner(PLACE_TABLES, *out_port, geteuid());
+}
+
+/* Over TCP, to an address that nobody named. *out_none: there is no daemon for us, and
+ * the command may start one. */
+static int connect_port(Cli *cli, bool *out_none)
+{
+    uint16_t port;
+    char server[40];
+    bool starts = cli->command->need == NEED_OR_START;
+    PlaceOwner owner = find_port(cli, &port);
+    const char *what =
+        owner == PLACE_OTHERS ? "belongs to another user" : "may belong to another user";
+    *out_none = false;
+    if (owner == PLACE_OTHERS || owner == PLACE_UNKNOWN) {
+        Fault fault = { CLI_UNREACHABLE, "daemon_unreachable",
+                        "start your own: pawl serve    or just: pawl run -- CMD" };
+        if (!starts)
+            return cli_fail(cli, fault,
+                            "the daemon at 127.0.0.1:%u %s; "
+                            "name it with --server to use it all the same",
+                            (unsigned)port, what);
+        if (owner == PLACE_OTHERS)
+            cli_note("the daemon at 127.0.0.1:%u %s; "
+                     "name it with --server to use it all the same",
+                     (unsigned)port, what);
+        *out_none = true;
+        return CLI_DONE;
+    }
+    snprintf(server, sizeof server, "http://127.0.0.1:%u", (unsigned)port);
+    int code = prepare(cli, server);
+    *out_none = starts && !code && (owner == PLACE_NOBODY || !serves_us(cli));
+    return code;
+}
+
 int cli_connect(Cli *cli)
 {
     Error why;
@@ -126,9 +172,9 @@ int cli_connect(Cli *cli)
     if (!no_data && place_listens(socket_server + strlen("unix:"))) {
         code = prepare(cli, socket_server);
     } else {
-        code = prepare(cli, PLACE_URL_DEFAULT);
-        bool starts = cli->command->need == NEED_OR_START && !code;
-        if (starts && !serves_us(cli))
+        bool none;
+        code = connect_port(cli, &none);
+        if (none)
             code = no_data ? cli_misused(cli, &why) : use_private(cli, socket_server);
     }
     buf_done(&socket);

@@ -6,8 +6,11 @@
 #include "base/buf.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#define PLACE_URL_DEFAULT "http://127.0.0.1:7420"
+#define PLACE_PORT_DEFAULT 7420
+#define PLACE_TABLES       "/proc/net"
 
 /* What the choice depends on, so that it can be tested. */
 typedef struct PlaceEnv {
@@ -24,5 +27,20 @@ MUST_CHECK Err place_data(const PlaceEnv *env, Buf *out_path, Error *why);
 
 /* Whether somebody listens at the Unix socket. */
 bool place_listens(const char *socket_path);
+
+/* Who listens at 127.0.0.1:PORT. Any user may take a port that is free, so an address
+ * that nobody named is trusted only where it is ours or root's. */
+typedef enum PlaceOwner {
+    PLACE_NOBODY,
+    PLACE_OURS,
+    PLACE_OTHERS,
+    PLACE_UNKNOWN, /* the kernel's tables cannot be read */
+} PlaceOwner;
+
+/* tables: the directory of the kernel's files `tcp` and `tcp6`. */
+PlaceOwner place_owner(const char *tables, uint16_t port, uid_t user);
+
+/* The port in "127.0.0.1:PORT", the first line of the file; 0 when there is none. */
+uint16_t place_port(const char *path);
 
 #endif

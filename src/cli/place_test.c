@@ -6,6 +6,7 @@
 #include "cli/start.h"
 #include "cli/testing.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -139,6 +140,118 @@ static void directories_are_made_for_their_owner_only(void **state)
     assert_int_not_equal(start_make_dir("/dev/null/x", &why), ERR_OK);
 }
 
+static void write_file(const char *directory, const char *name, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A line of the kernel's table, with words in the order of the network. */
+static void add_entry(Buf *table, unsigned address, unsigned state, unsigned user)
+{
+    buf_printf(table,
+               "   0: %08X:1CFC 00000000:0000 %02X 00000000:00000000 00:00000000 "
+               "00000000 %5u        0 3260446 1 0 100 0 0 10 0\n",
+               address, state, user);
+}
+
+static void listeners_of_other_users_are_known(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned address;
+        unsigned state;
+        unsigned user;
+        PlaceOwner owner;
+    } cases[] = {
+        { INADDR_LOOPBACK, 0x0A, 1000, PLACE_OURS },
+        { INADDR_LOOPBACK, 0x0A, 0, PLACE_OURS },
+        { INADDR_LOOPBACK, 0x0A, 1001, PLACE_OTHERS },
+        { INADDR_ANY, 0x0A, 1001, PLACE_OTHERS },
+        { INADDR_ANY, 0x0A, 1000, PLACE_OURS },
+        { INADDR_LOOPBACK, 0x01, 1001, PLACE_NOBODY },     /* a connection */
+        { INADDR_LOOPBACK + 1, 0x0A, 1000, PLACE_NOBODY }, /* another address */
+    };
+    char directory[] = "/tmp/pawl-place-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(place_owner(directory, 7420, 1000), PLACE_UNKNOWN);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Buf table = { 0 };
+        buf_add_text(&table, "  sl  local_address rem_address   st\n");
+        add_entry(&table, htonl(cases[i].address), cases[i].state, cases[i].user);
+        write_file(directory, "tcp", buf_cstr(&table));
+        assert_int_equal(place_owner(directory, 7420, 1000), cases[i].owner);
+        assert_int_equal(place_owner(directory, 7421, 1000), PLACE_NOBODY);
+        buf_done(&table);
+    }
+    /* Somebody else at :: gets what 127.0.0.1 itself does not take. */
+    write_file(directory, "tcp6",
+               "   0: 00000000000000000000000000000000:1CFC "
+               "00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 "
+               "00000000  1001        0 1 1 0 100 0 0 10 0\n");
+    assert_int_equal(place_owner(directory, 7420, 1000), PLACE_OTHERS);
+    Buf table = { 0 };
+    add_entry(&table, htonl(INADDR_LOOPBACK), 0x0A, 1000);
+    write_file(directory, "tcp", buf_cstr(&table));
+    assert_int_equal(place_owner(directory, 7420, 1000), PLACE_OURS);
+    buf_done(&table);
+    char path[64];
+    snprintf(path, sizeof path, "%s/tcp", directory);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/tcp6", directory);
+    unlink(path);
+    rmdir(directory);
+}
+
+static void the_kernel_tells_of_our_own_listener(void **state)
+{
+    (void)state;
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t bytes = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    uint16_t port = ntohs(address.sin_port);
+    assert_int_equal(place_owner(PLACE_TABLES, port, geteuid()), PLACE_OURS);
+    if (geteuid() != 0)
+        assert_int_equal(place_owner(PLACE_TABLES, port, geteuid() + 1), PLACE_OTHERS);
+    close(fd);
+}
+
+static void ports_are_read_from_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint16_t port;
+    } cases[] = {
+        { "127.0.0.1:7421\n", 7421 },
+        { "127.0.0.1:65535", 65535 },
+        { "", 0 },
+        { "127.0.0.1:65536\n", 0 },
+        { "127.0.0.1:0\n", 0 },
+        { "10.0.0.1:7421\n", 0 },
+        { "127.0.0.1:74x\n", 0 },
+    };
+    char directory[] = "/tmp/pawl-place-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    char path[64];
+    snprintf(path, sizeof path, "%s/listen", directory);
+    assert_int_equal(place_port(path), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_file(directory, "listen", cases[i].text);
+        assert_int_equal(place_port(path), cases[i].port);
+    }
+    unlink(path);
+    rmdir(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +261,9 @@ int main(void)
         cmocka_unit_test(nobody_there_is_told_as_such),
         cmocka_unit_test(a_socket_without_a_listener_is_no_daemon),
         cmocka_unit_test(directories_are_made_for_their_owner_only),
+        cmocka_unit_test(listeners_of_other_users_are_known),
+        cmocka_unit_test(the_kernel_tells_of_our_own_listener),
+        cmocka_unit_test(ports_are_read_from_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

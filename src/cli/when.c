@@ -143,7 +143,8 @@ Err when_parse(Slice text, int64_t now_ms, int64_t *out_wall_ms, Error *why)
     } else if (!slice_is(text, "now") && time_parse(text, &at_ms) != ERR_OK &&
                !next_clock(text, now_ms, &at_ms) && !date_time(text, &at_ms) &&
                !day_and_clock(text, now_ms, &at_ms)) {
-        return error_set(why, ERR_INVALID, "\"" SLICE_FMT "\" is no time",
+        return error_set(why, ERR_INVALID,
+                         "\"" SLICE_FMT "\" is no time (see: pawl help times)",
                          SLICE_ARG(text));
     }
     if (at_ms < 0 || at_ms > TIME_WALL_MAX_MS)

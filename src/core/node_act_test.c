@@ -412,6 +412,24 @@ static void a_held_job_is_passed_over_and_keeps_its_place(void **state)
     rig_close(rig);
 }
 
+static void a_job_released_before_its_time_waits_for_it(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId id = job_in(rig, JOB_DEFERRED);
+    assert_int_equal(rig_act(rig, id, ACT_HOLD), ERR_OK);
+    assert_int_equal(rig_act(rig, id, ACT_RELEASE), ERR_OK);
+    assert_int_equal(rig_state(rig, id), JOB_DEFERRED);
+    rig_slots(rig, 1);
+    rig_wait(rig, MS_PER_HOUR);
+    assert_int_equal(rig_state(rig, id), JOB_RUNNING);
+    rig_exit(rig, id, 1);
+    assert_int_equal(rig_act(rig, id, ACT_HOLD), ERR_OK); /* between two runs */
+    assert_int_equal(rig_act(rig, id, ACT_RELEASE), ERR_OK);
+    assert_int_equal(rig_state(rig, id), JOB_RETRYING);
+    rig_close(rig);
+}
+
 static void a_job_that_someone_acts_on_is_not_started_meanwhile(void **state)
 {
     (void)state;
@@ -534,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_new_due_time_defers_and_readies),
         cmocka_unit_test(held_and_blocked_jobs_keep_their_state_when_patched),
         cmocka_unit_test(a_held_job_is_passed_over_and_keeps_its_place),
+        cmocka_unit_test(a_job_released_before_its_time_waits_for_it),
         cmocka_unit_test(a_job_that_someone_acts_on_is_not_started_meanwhile),
         cmocka_unit_test(actions_on_one_job_are_done_in_their_order),
         cmocka_unit_test(a_store_that_fails_is_said_so),

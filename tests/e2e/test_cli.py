@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import clean_env, program
+from conftest import clean_env, program, run_cli
 
 
 @pytest.fixture
@@ -275,6 +275,20 @@ def test_add(daemon, cli, place):
 
 # --- looking ---
 
+def test_the_file_listen_leads_to_the_daemon_without_its_socket(daemon):
+    job = daemon.add("true")
+    os.unlink(daemon.socket)
+    done = run_cli(["ls", "--data", daemon.data], daemon.home)
+    assert done.code == 0 and job in done.text, done.errors
+
+
+def test_wrong_numbers_and_words_too_many(cli):
+    for words in (("ls", "-n", "0"), ("ls", "--limit=-1"), ("logs", "last", "--attempt", "0"),
+                  ("logs", "last", "--attempt=-1"), ("status", "extra")):
+        done = cli(*words)
+        assert done.code == 2 and not done.text, (words, done)
+
+
 def test_status(daemon, cli):
     run_id(cli, "--held", "--", "true")
     assert run_wait(cli, "false").code == 1
@@ -313,7 +327,8 @@ def test_doctor(daemon, cli):
     assert checks["daemon"]["status"] == checks["version"]["status"] == "ok"
     # The daemon's directory counts, also where a longer name was given here.
     done = cli("doctor", "--data", f"{daemon.data}-and-more")
-    assert f"directory {daemon.data} is yours alone" in done.text, done.text
+    assert f"directory {daemon.data} " in done.text, done.text
+    assert "cannot be seen" not in done.text
     daemon.kill9()
     assert cli("doctor", "--data", daemon.data).code == 1
 

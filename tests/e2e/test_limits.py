@@ -137,6 +137,7 @@ def test_a_flood_of_output_is_capped_and_its_tail_kept(api):
     assert api.until(id, seconds=60)["state"] == "done"
     log = api.log(id)
     assert log.endswith(b"the end\n")
+    assert log.startswith(b"\n[pawl: ") and b"bytes of output were dropped here" in log[:100]
     assert CAP // 2 <= len(log) <= CAP * 5 // 4 # whole blocks are dropped
 
 
