@@ -135,4 +135,10 @@ void machine_crash(Machine *machine, bool power);
 void machine_start(Machine *machine);
 void machine_replay_check(Machine *machine); /* I14 */
 
+/* Commits the whole journal, `at_once` records in a transaction; returns its end. */
+uint64_t machine_replay_into(Machine *machine, Store *store, unsigned at_once);
+
+/* differ.c: the same journal in another kind of store gives the same jobs */
+void machine_differ(Machine *machine, const char *path);
+
 #endif

@@ -5,6 +5,8 @@
  *     sim --seed N [--trace]                              one seed, exactly as before
  *     sim --seconds N [--seeds FROM:COUNT]                until the time is over
  *     sim --museum                                        every planted defect is found
+ *     sim --sqlite FILE ...                               journals are replayed into it
+ * too
  *
  * Of every hundred seeds one runs twice: its traces must be equal byte for byte. */
 #include "sim/world.h"
@@ -29,6 +31,7 @@ typedef struct Arguments {
     unsigned steps;
     int64_t seconds;
     Bug bug;
+    const char *sqlite;
     bool one;
     bool print;
     bool museum;
@@ -147,7 +150,8 @@ static int run_many(const Arguments *arguments)
         SimOptions options = { .seed = arguments->from + i,
                                .steps = arguments->steps,
                                .bug = arguments->bug,
-                               .print = arguments->print };
+                               .print = arguments->print,
+                               .sqlite = arguments->sqlite };
         good = i % TWICE_EVERY == 0 && !arguments->one
                    ? run_twice(&options, &sum)
                    : run_seed(&options, &sum, NULL, false);
@@ -194,7 +198,7 @@ static int run_museum(const Arguments *arguments)
 static int usage(void)
 {
     fputs("usage: sim [--seed N | --seeds FROM:COUNT | --seconds N | --museum]\n"
-          "           [--steps N] [--bug NAME] [--trace]\n",
+          "           [--steps N] [--bug NAME] [--sqlite FILE] [--trace]\n",
           stderr);
     return 2;
 }
@@ -229,6 +233,10 @@ static int take_option(char **words, Arguments *arguments)
     if (slice_is(name, "--museum")) {
         arguments->museum = true;
         return 1;
+    }
+    if (slice_is(name, "--sqlite") && words[1]) {
+        arguments->sqlite = words[1];
+        return 2;
     }
     if (slice_is(name, "--seeds"))
         return words[1] && take_seeds(words[1], arguments) ? 2 : 0;

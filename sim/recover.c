@@ -129,8 +129,7 @@ void machine_crash(Machine *machine, bool power)
 /* --- I14: the same bytes give the same state -------------------------------------------
  */
 
-/* Commits the whole journal into a new store, `at_once` records in a transaction. */
-static uint64_t replay(Machine *machine, unsigned at_once, uint64_t *out_position)
+uint64_t machine_replay_into(Machine *machine, Store *store, unsigned at_once)
 {
     Buf all = { 0 };
     buf_add_slice(&all, buf_slice(&machine->archive));
@@ -138,7 +137,6 @@ static uint64_t replay(Machine *machine, unsigned at_once, uint64_t *out_positio
     Slice rest = buf_slice(&all);
     Chain chain = machine->first_chain;
     Arena arena = { 0 };
-    Store *store = store_memory_new();
     uint64_t position = 0;
     Batch batch = { 0 };
     for (unsigned count = 0;; count++) {
@@ -157,23 +155,22 @@ static uint64_t replay(Machine *machine, unsigned at_once, uint64_t *out_positio
         batch.has_read_point = true;
         batch.read_point = (ReadPoint){ machine->number, position };
     }
-    uint64_t hash = store_memory_hash(store);
-    *out_position = position;
     batch_done(&batch);
-    store_close(store);
     arena_done(&arena);
     buf_done(&all);
-    return hash;
+    return position;
 }
 
 void machine_replay_check(Machine *machine)
 {
     World *world = machine->world;
-    uint64_t position;
     uint64_t hash = store_memory_hash(machine->store);
     static const unsigned sizes[] = { 1, 7 };
     for (size_t i = 0; i < 2; i++) {
-        uint64_t again = replay(machine, sizes[i], &position);
+        Store *store = store_memory_new();
+        uint64_t position = machine_replay_into(machine, store, sizes[i]);
+        uint64_t again = store_memory_hash(store);
+        store_close(store);
         if (position != machine->applied)
             violate(world, "I14", "m%u: the journal ends at %llu, the store at %llu",
                     machine->index, (unsigned long long)position,
@@ -264,6 +261,8 @@ void machine_start(Machine *machine)
     truth_recovered(world, machine);
     if (!world->failed && (world->calm || chance(world, 30)))
         machine_replay_check(machine);
+    if (!world->failed && world->options.sqlite)
+        machine_differ(machine, world->options.sqlite);
     if (world->failed || crash_here(machine, "before it has begun"))
         return;
     open_node(machine);

@@ -375,6 +375,8 @@ void world_run(World *world)
         truth_final(world, machine);
         if (!world->failed)
             machine_replay_check(machine);
+        if (!world->failed && world->options.sqlite)
+            machine_differ(machine, world->options.sqlite);
     }
     world->counts.seeds = 1;
     world->counts.steps = world->step;

@@ -53,7 +53,8 @@ typedef struct SimOptions {
     uint64_t seed;
     unsigned steps;
     Bug bug;
-    bool print; /* the trace, as it grows */
+    bool print;         /* the trace, as it grows */
+    const char *sqlite; /* a file to replay the journals into; NULL: do not */
 } SimOptions;
 
 /* What happened, to be added up over many seeds. */

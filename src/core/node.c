@@ -300,6 +300,15 @@ void node_load_lane(Node *node, const Job *first)
     lane->more = true;
 }
 
+/* How long an attempt may still run, as far as that is known after a restart. Since when
+ * a paused one has been so is not: it gets its time anew rather than none. */
+static int64_t left_ms(const Running *running, Now now)
+{
+    int64_t max_ms = running->head.max_run_ms;
+    int64_t left = running->started_ms + max_ms - now.wall_ms;
+    return left > max_ms || running->paused_boot ? max_ms : left;
+}
+
 bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
 {
     Running *running = map_find(&node->running, id);
@@ -307,11 +316,10 @@ bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
         return false;
     running->adopted = true;
     node_hold_handler(node, running); /* the newest: which one it was is not recorded */
+    if (running->head.max_run_ms)
+        running->deadline_boot = now.boot_ms + left_ms(running, now);
     if (running->paused_boot)
         running->paused_boot = now.boot_ms;
-    if (running->head.max_run_ms)
-        running->deadline_boot =
-            now.boot_ms + running->started_ms + running->head.max_run_ms - now.wall_ms;
     node_timer_set(node, running);
     return true;
 }

@@ -339,10 +339,6 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (!conn)
         return;
     *request = NULL;
-    if (conn->counted) {
-        conn->counted = false;
-        http_quiet(listener->http);
-    }
     if (conn->exchange->stream)
         stream_unlink(conn->exchange->stream);
     listener->http->body_bytes -= conn->exchange->body.bytes;
@@ -354,6 +350,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     conn->discarded = 0;
     conn->close = false;
     conn_deadline(conn, listener->http->options.idle_ms);
+    /* Last: calls that are still out have been counted by then, so that closing waits
+     * for them too. */
+    if (conn->counted) {
+        conn->counted = false;
+        http_quiet(listener->http);
+    }
 }
 
 static Conn *conn_new(Listener *listener, struct MHD_Connection *connection)
@@ -548,6 +550,7 @@ void http_close(Http *http)
         if (http->listeners[i].fd >= 0)
             close(http->listeners[i].fd);
     }
+    wait_until_quiet(http); /* calls of clients that were cut off just now */
     tick_close(http);
     pthread_mutex_destroy(&http->lock);
     pthread_cond_destroy(&http->quiet);
