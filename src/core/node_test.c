@@ -184,8 +184,7 @@ static void a_time_limit_goes_on_over_a_restart(void **state)
     job.max_run_ms = 60000;
     JobId id = rig_add(rig, &job);
     rig->now.wall_ms += 50000;
-    rig->now.boot_ms =
-        7000; /* the machine was restarted, its launcher lives in a story */
+    rig->now.boot_ms = 7000; /* only the wall tells how long it has been */
     rig_reopen(rig, true);
     rig_step(rig, NULL, 0);
     rig_wait(rig, 9999);
