@@ -158,13 +158,21 @@ static void a_paused_job_is_adopted_paused(void **state)
 {
     (void)state;
     Rig *rig = rig_open(NULL);
-    JobId id = rig_add_default(rig);
+    Job job = rig_job();
+    job.max_run_ms = 60000;
+    JobId id = rig_add(rig, &job);
     assert_int_equal(rig_act(rig, id, ACT_PAUSE), ERR_OK);
+    rig_wait(rig, MS_PER_HOUR);
     rig_reopen(rig, true);
     rig_step(rig, NULL, 0);
     assert_int_equal(rig_act(rig, id, ACT_PAUSE), ERR_CONFLICT);
+    rig_wait(rig, MS_PER_HOUR);
     assert_int_equal(rig_act(rig, id, ACT_RESUME), ERR_OK);
     assert_int_equal(rig_state(rig, id), JOB_RUNNING);
+    rig_wait(rig, 59999);
+    assert_int_equal(rig_signals(rig, id, TERM), 0); /* the pause was not its time */
+    rig_wait(rig, 1);
+    assert_int_equal(rig_signals(rig, id, TERM), 1);
     rig_close(rig);
 }
 
@@ -176,13 +184,27 @@ static void a_time_limit_goes_on_over_a_restart(void **state)
     job.max_run_ms = 60000;
     JobId id = rig_add(rig, &job);
     rig->now.wall_ms += 50000;
-    rig->now.boot_ms =
-        7000; /* the machine was restarted, its launcher lives in a story */
+    rig->now.boot_ms = 7000; /* only the wall tells how long it has been */
     rig_reopen(rig, true);
     rig_step(rig, NULL, 0);
     rig_wait(rig, 9999);
     assert_int_equal(rig_signals(rig, id, TERM), 0);
     rig_wait(rig, 1);
+    assert_int_equal(rig_signals(rig, id, TERM), 1);
+    rig_close(rig);
+}
+
+static void a_clock_set_back_over_a_restart_gives_no_more_than_the_limit(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    Job job = rig_job();
+    job.max_run_ms = 60000;
+    JobId id = rig_add(rig, &job);
+    rig->now.wall_ms -= MS_PER_DAY;
+    rig_reopen(rig, true);
+    rig_step(rig, NULL, 0);
+    rig_wait(rig, 60000);
     assert_int_equal(rig_signals(rig, id, TERM), 1);
     rig_close(rig);
 }
@@ -305,6 +327,7 @@ int main(void)
         cmocka_unit_test(order_survives_a_restart),
         cmocka_unit_test(a_paused_job_is_adopted_paused),
         cmocka_unit_test(a_time_limit_goes_on_over_a_restart),
+        cmocka_unit_test(a_clock_set_back_over_a_restart_gives_no_more_than_the_limit),
         cmocka_unit_test(a_drained_node_lets_its_jobs_end_and_starts_none),
         cmocka_unit_test(definitions_are_written_and_told),
         cmocka_unit_test(what_runs_can_be_listed),
