@@ -39,14 +39,32 @@ typedef struct Arguments {
 
 /* For the handler below: assertions of the product end the process. */
 static World *current;
+static char abort_text[200];
+
+static void set_current(World *world)
+{
+    current = world;
+    snprintf(abort_text, sizeof abort_text,
+             "sim: seed %llu is broken: an assertion failed\n"
+             "sim: again with: sim --seed %llu --steps %u --trace\n",
+             (unsigned long long)world->options.seed,
+             (unsigned long long)world->options.seed, world->options.steps);
+}
+
+static Slice trace_tail(const World *world)
+{
+    Slice tail = { world->trace.data, world->trace.bytes };
+    if (tail.bytes > TRACE_TAIL_BYTES) {
+        tail = slice_from(tail, tail.bytes - TRACE_TAIL_BYTES);
+        (void)slice_cut(&tail, '\n'); /* from the beginning of a line */
+    }
+    return tail;
+}
 
 static void print_failure(const World *world)
 {
-    size_t bytes = world->trace.bytes;
-    size_t from = bytes > TRACE_TAIL_BYTES ? bytes - TRACE_TAIL_BYTES : 0;
-    while (from && from < bytes && world->trace.data[from - 1] != '\n')
-        from++;
-    printf("%.*s", (int)(bytes - from), world->trace.data + from);
+    Slice tail = trace_tail(world);
+    printf(SLICE_FMT, SLICE_ARG(tail));
     printf("sim: seed %llu is broken at step %llu: %s\n"
            "sim: again with: sim --seed %llu --steps %u%s%s --trace\n",
            (unsigned long long)world->options.seed, (unsigned long long)world->step,
@@ -60,8 +78,12 @@ static void on_abort(int signal)
 {
     (void)signal;
     if (current) {
-        snprintf(current->failure, sizeof current->failure, "an assertion failed");
-        print_failure(current);
+        const char *data = current->trace.data;
+        size_t bytes = current->trace.bytes;
+        size_t from = bytes > TRACE_TAIL_BYTES ? bytes - TRACE_TAIL_BYTES : 0;
+        ssize_t ignored = write(STDOUT_FILENO, data + from, bytes - from);
+        ignored += write(STDOUT_FILENO, abort_text, sizeof abort_text);
+        (void)ignored;
     }
     _exit(1);
 }
@@ -78,8 +100,8 @@ static void add_counts(Counts *sum, const Counts *one)
 static bool run_seed(const SimOptions *options, Counts *sum, Buf *out_trace, bool quiet)
 {
     World *world = MEM_NEW(World);
-    current = world;
     world_init(world, options);
+    set_current(world);
     world_run(world);
     add_counts(sum, &world->counts);
     bool failed = world->failed;
@@ -140,14 +162,15 @@ static int run_many(const Arguments *arguments)
     bool good = true;
     for (uint64_t i = 0; good && (arguments->seconds || i < arguments->count); i++) {
         int64_t now = clock_now().boot_ms;
+        uint64_t seed = arguments->from + i;
         if (arguments->seconds && now - began >= arguments->seconds * MS_PER_S)
             break;
         if (arguments->seconds && now - told >= PROGRESS_EVERY_MS) {
-            printf("sim: at seed %llu\n", (unsigned long long)(arguments->from + i));
+            printf("sim: at seed %llu\n", (unsigned long long)seed);
             fflush(stdout);
             told = now;
         }
-        SimOptions options = { .seed = arguments->from + i,
+        SimOptions options = { .seed = seed,
                                .steps = arguments->steps,
                                .bug = arguments->bug,
                                .print = arguments->print,
@@ -165,7 +188,6 @@ static int run_museum(const Arguments *arguments)
 {
     int missed = 0;
     for (int bug = BUG_NONE + 1; bug < BUGS; bug++) {
-        Counts sum = { 0 };
         uint64_t seed = arguments->from;
         bool found = false;
         for (; !found && seed < arguments->from + MUSEUM_SEEDS_MAX; seed++) {
@@ -173,8 +195,8 @@ static int run_museum(const Arguments *arguments)
                                    .steps = arguments->steps,
                                    .bug = (Bug)bug };
             World *world = MEM_NEW(World);
-            current = world;
             world_init(world, &options);
+            set_current(world);
             world_run(world);
             found = world->failed;
             if (found)
@@ -189,7 +211,6 @@ static int run_museum(const Arguments *arguments)
         printf("sim: %-22s NOT FOUND in %d seeds\n", bug_name((Bug)bug),
                MUSEUM_SEEDS_MAX);
         missed++;
-        (void)sum;
     }
     printf("sim: %d of %d defects found\n", BUGS - 1 - missed, BUGS - 1);
     return missed ? 1 : 0;

@@ -84,11 +84,12 @@ typedef struct Ending {
 
 typedef struct Event {
     EventKind kind;
+    Action action; /* ACT */
     Requester request;
     JobId id;
     uint32_t attempt;
-    Action action;
-    Slice tenant; /* ACT: only a job of this tenant; empty: any */
+    int32_t progress; /* PROGRESS */
+    Slice tenant;     /* ACT: only a job of this tenant; empty: any */
     Patch patch;
     Slice reason;   /* ACT: a person's words */
     Job *jobs;      /* ADD; ADD_LINES: the pattern */
@@ -102,15 +103,14 @@ typedef struct Event {
     uint64_t number; /* APPLIED, COMMITTED; LOADED: the store held everything up to it */
     const Job *loaded; /* LOADED */
     size_t loaded_count;
-    bool more;               /* LOADED */
     int64_t next_due_ms;     /* LOADED */
-    Err err;                 /* LOADED, COMMITTED: the store failed */
     const OpResult *results; /* COMMITTED */
     int64_t pid;             /* STARTED */
-    int32_t progress;        /* PROGRESS */
     Slice message;
     Ending ending;
-    bool flag;
+    Err err;   /* LOADED, COMMITTED: the store failed */
+    bool more; /* LOADED */
+    bool flag; /* ROOM */
 } Event;
 
 #endif

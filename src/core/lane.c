@@ -73,6 +73,7 @@ static size_t place_for(const HeadList *list, size_t from, const Head *head)
     size_t high = list->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
+        assert(list->items);
         if (head_before(&list->items[middle], head))
             low = middle + 1;
         else
@@ -84,10 +85,11 @@ static size_t place_for(const HeadList *list, size_t from, const Head *head)
 static void insert(HeadList *list, size_t from, const Head *head)
 {
     size_t at = place_for(list, from, head);
+    mem_room((void **)&list->items, list->count, &list->capacity, sizeof *list->items);
+    assert(list->items);
     if (at < list->count && list->items[at].id == head->id)
         return;
-    Head *last = &MEM_PUSH(list->items, list->count, list->capacity);
-    (void)last;
+    list->count++;
     memmove(&list->items[at + 1], &list->items[at],
             (list->count - 1 - at) * sizeof *list->items);
     list->items[at] = *head;
@@ -98,6 +100,7 @@ static void compact(Lane *lane)
 {
     if (!lane->first || lane->window.count < lane->window.capacity)
         return;
+    assert(lane->window.items);
     memmove(lane->window.items, &lane->window.items[lane->first],
             lane_count(lane) * sizeof *lane->window.items);
     lane->window.count -= lane->first;
