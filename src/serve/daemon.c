@@ -14,12 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ADOPT_WAIT_MS (20 * MS_PER_S)   /* for the launcher to tell what it has */
-#define STOP_FLUSH_MS (5 * MS_PER_S)    /* for the last answers to be durable */
-#define SPIN_NS       500000            /* twice what a sync takes on a good disk */
-#define LARGE_BYTES   ((size_t)4 << 20) /* a record for which room is made first */
-#define LARGE_ROOM_MS (2 * MS_PER_S)
-#define KILL_AFTER_MS (2 * MS_PER_S) /* beyond the grace, at the second signal */
+#define ADOPT_WAIT_MS    (20 * MS_PER_S) /* for the launcher to tell what it has */
+#define STOP_FLUSH_MS    (5 * MS_PER_S)  /* for the last answers to be durable */
+#define SECOND_SIGNAL_MS 300
+#define SPIN_NS          500000            /* twice what a sync takes on a good disk */
+#define LARGE_BYTES      ((size_t)4 << 20) /* a record for which room is made first */
+#define LARGE_ROOM_MS    (2 * MS_PER_S)
+#define KILL_AFTER_MS    (2 * MS_PER_S) /* beyond the grace, at the second signal */
 
 static void wake_loop(void *context)
 {
@@ -414,13 +415,17 @@ static void kill_running(void *context, const RunningJob *job)
     runner_signal(daemon->runner, job->id, job->attempt, SIGKILL);
 }
 
-/* First signal: record and leave, jobs go on. Second: end them too. */
+/* First signal: record and leave, jobs go on. Second: end them too; while jobs run, the
+ * daemon stays long enough to hear it. */
 static bool may_leave(Daemon *daemon, Now now)
 {
     int64_t since_ms = now.boot_ms - daemon->stop_boot;
+    bool running = node_facts(daemon->node).slots_used > 0;
+    if (daemon->stop == STOP_DRAIN && running && since_ms < SECOND_SIGNAL_MS)
+        return false;
     if (daemon->stop == STOP_DRAIN)
         return flushed(daemon) || since_ms > STOP_FLUSH_MS;
-    if (!node_facts(daemon->node).slots_used)
+    if (!running)
         return flushed(daemon);
     int64_t grace_ms = node_settings(daemon->node)->grace_ms;
     if (since_ms > grace_ms)

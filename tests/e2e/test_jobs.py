@@ -633,7 +633,8 @@ def test_pause_and_resume(api, home):
     wait_for(lambda: quiet(api, id), 20, "it goes on printing")
     path.touch()
     assert quiet(api, id) and api.job(id)["state"] == "paused"
-    assert api.act(id, "resume")["state"] == "running"
+    # The answer tells the job as it is by then: it may have seen its gate already.
+    assert api.act(id, "resume")["state"] in ("running", "done")
     assert api.until(id)["state"] == "done"
 
 
