@@ -26,8 +26,8 @@ static void expect_data(PlaceEnv env, const char *wanted)
 static void the_first_named_directory_wins(void **state)
 {
     (void)state;
-    PlaceEnv env = { "opt", "/env", "/state", "/home/u", "/work" };
-    expect_data(env, "/work/opt");
+    PlaceEnv env = { "opt", "/env", "/state", "/home/u", "/srv" };
+    expect_data(env, "/srv/opt");
     env.data_option = "/opt/";
     expect_data(env, "/opt");
     env.data_option = NULL;

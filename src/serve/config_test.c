@@ -253,19 +253,19 @@ static void the_data_directory_is_found(void **state)
 {
     (void)state;
     const char *env[] = { "HOME=/home/me", "PAWL_DATA=", "XDG_STATE_HOME=", NULL };
-    ConfigSources sources = { .env = env, .cwd = "/work" };
+    ConfigSources sources = { .env = env, .cwd = "/srv" };
     expect_data(&sources, "/home/me/.local/state/pawl", "default");
     env[2] = "XDG_STATE_HOME=relative";
     expect_data(&sources, "/home/me/.local/state/pawl", "default");
     env[2] = "XDG_STATE_HOME=/state";
     expect_data(&sources, "/state/pawl", "default");
     env[1] = "PAWL_DATA=here/";
-    expect_data(&sources, "/work/here", "$PAWL_DATA");
+    expect_data(&sources, "/srv/here", "$PAWL_DATA");
     sources.data = "./there";
-    expect_data(&sources, "/work/./there", "--data");
+    expect_data(&sources, "/srv/./there", "--data");
     sources.data = "/";
     expect_data(&sources, "/", "--data");
-    must_fail(&(ConfigSources){ .cwd = "/work" },
+    must_fail(&(ConfigSources){ .cwd = "/srv" },
               "daemon.data: no data directory: set HOME or PAWL_DATA, or say --data "
               "DIR\n");
 }
