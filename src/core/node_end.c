@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_end.c - how attempts end: outcome, verdict, record, and what follows from it.
+ *
+ * An attempt is charged to its job unless it was lost through no fault of the job's;
+ * after as many such losses as JOB_LOSSES can count it is charged all the same, so that a
+ * job that kills its surroundings comes to an end. */
+#include "core/node_inside.h"
+
+#include "base/json_out.h"
+
+static RetryRule rule_of(const Node *node, const Head *head)
+{
+    const NodeSettings *settings = &node->settings;
+    return (RetryRule){
+        .delay_ms =
+            head->retry_delay_ms ? head->retry_delay_ms : settings->retry_delay_ms,
+        .fixed = head->retry_delay_ms != 0,
+        .delay_max_ms = settings->retry_delay_max_ms,
+        .window_ms =
+            head->retry_window_ms ? head->retry_window_ms : settings->retry_window_ms,
+        .window_from_ms = head->window_from_ms,
+        .max_retries = head->max_retries,
+        .retry_number = head->retry_number,
+    };
+}
+
+/* What becomes of the job: its next state and due time, and whether this attempt counts
+ * against it. */
+typedef struct Verdict {
+    JobState state;
+    int64_t dt_ms;
+    bool charged;
+    uint32_t loss; /* the bit of JOB_LOSSES that is set by it */
+} Verdict;
+
+static Verdict again(Node *node, const Head *head)
+{
+    RetryRule rule = rule_of(node, head);
+    RetryStep step = retry_next(&rule, node->now.wall_ms, &node->rng);
+    return (Verdict){ step.state, step.dt_ms, step.state == JOB_RETRYING, 0 };
+}
+
+/* The lowest bit of JOB_LOSSES that is still free; 0 when all are used up. */
+static uint32_t free_loss(const Head *head)
+{
+    uint32_t lowest = JOB_LOSSES & ~((uint32_t)JOB_LOSSES << 1);
+    return (head->flags + lowest) & ~head->flags & JOB_LOSSES;
+}
+
+static Verdict judge(Node *node, const Running *running, const Ending *ending,
+                     const Outcome *outcome)
+{
+    const Head *head = &running->head;
+    int64_t now_ms = node->now.wall_ms;
+    if (running->cancelling)
+        return (Verdict){ .state = JOB_CANCELLED, .dt_ms = now_ms };
+    if (running->halting)
+        return (Verdict){ .state = JOB_HALTED, .dt_ms = now_ms };
+    uint32_t loss = free_loss(head);
+    if (ending->kind == END_LOST && loss)
+        return (Verdict){ JOB_READY, now_ms, false, loss };
+    if (ending->kind == END_NOT_STARTED && ending->node_fault && loss)
+        return (Verdict){ JOB_RETRYING, now_ms + NODE_FAULT_WAIT_MS, false, loss };
+    switch (outcome->code) {
+    case CODE_OK:
+        return (Verdict){ .state = JOB_DONE, .dt_ms = now_ms };
+    case CODE_FAILED:
+        return (Verdict){ .state = JOB_FAILED, .dt_ms = now_ms };
+    case CODE_NONE:
+    case CODE_RETRY:
+    case CODE_ERROR:
+        break;
+    }
+    return again(node, head);
+}
+
+/* An attempt may have ended while no daemon was there to see it. */
+static int64_t end_ms(const Node *node, const Running *running, const Ending *ending)
+{
+    bool told =
+        ending->ended_ms >= running->started_ms && ending->ended_ms < node->now.wall_ms;
+    return told ? ending->ended_ms : node->now.wall_ms;
+}
+
+static void record_end(Node *node, Running *running, const Ending *ending,
+                       const Verdict *verdict, const Outcome *outcome)
+{
+    Buf error = { 0 };
+    outcome_error(ending, outcome, &error);
+    Op *op = node_op(node, OP_FINISH, running->head.id);
+    op->at_ms = end_ms(node, running, ending);
+    op->from = STATES_OWNED;
+    op->attempt = running->head.attempt;
+    op->lock = node->options.sysid;
+    op->to = verdict->state;
+    op->dt_ms = verdict->dt_ms;
+    op->retry_number = running->head.retry_number + verdict->charged;
+    op->outcome = *outcome;
+    op->flags = verdict->loss | (ending->cut ? JOB_CUT : 0);
+    op->progress = ending->progress >= 0 ? ending->progress : running->progress;
+    op->error = node_keep(node, buf_slice(&error));
+    op->result =
+        running->drop_result ? (Slice){ NULL, 0 } : node_keep(node, ending->result);
+    op->message = node_keep(node, ending->message.bytes ? ending->message
+                                                        : buf_slice(&running->message));
+    op->reason = node_keep(node, buf_slice(&running->reason));
+    buf_done(&error);
+}
+
+static void add_children(Node *node, const Running *running, const Ending *ending)
+{
+    Job parent = {
+        .id = running->head.id,
+        .tenant = names_text(&node->names, running->head.tenant),
+    };
+    for (size_t i = 0; i < ending->child_count; i++)
+        node_add_child(node, &parent, &ending->children[i]);
+}
+
+static void place_again(Node *node, const Head *head, const Verdict *verdict)
+{
+    Head next = *head;
+    next.dt_ms = verdict->dt_ms;
+    next.flags |= verdict->loss;
+    if (verdict->state == JOB_READY)
+        node_ready(node, &next);
+    if (verdict->state == JOB_RETRYING)
+        node_wait_until(node, next.dt_ms);
+}
+
+static void remove_ended(Node *node, const Running *running)
+{
+    Op *op = node_op(node, OP_REMOVE, running->head.id);
+    op->from = STATES_FINAL;
+    node_erase(node, running->head.id, running->head.attempt);
+    node_reply(node, running->remove_request, ERR_OK, NULL);
+}
+
+static void forget(Node *node, JobId id, uint32_t attempt)
+{
+    Effect *effect = outbox_effect(node->out, EFFECT_FORGET, WAIT_BATCH);
+    effect->id = id;
+    effect->attempt = attempt;
+}
+
+/* The handler's own reading of an exit status (exit_map), unless the job spoke. */
+static Ending mapped_ending(const Running *running, const Ending *ending)
+{
+    Ending mapped = *ending;
+    if (ending->kind == END_EXITED && !ending->said_code)
+        mapped.said_code =
+            exit_map_find(buf_slice(&running->exit_map), ending->exit_status);
+    return mapped;
+}
+
+static void add_follower(Node *node, const Head *head, uint32_t type, Slice payload)
+{
+    Job parent = {
+        .id = head->id,
+        .tenant = names_text(&node->names, head->tenant),
+    };
+    Job child = { .type = names_text(&node->names, type), .payload = payload };
+    node_add_child(node, &parent, &child);
+}
+
+/* The job of `on_error`, with what went wrong; none follows a failure of that very type.
+ */
+void node_follow_error(Node *node, const Head *head, JobState state, Slice error)
+{
+    if (!head->on_error || head->on_error == head->type)
+        return;
+    Buf payload = { 0 };
+    JsonOut json = { .out = &payload };
+    char id[ID_TEXT_BYTES];
+    json_object(&json, NULL);
+    json_object(&json, "job");
+    json_cstr(&json, "id", id_text(head->id, id));
+    json_text(&json, "type", names_text(&node->names, head->type));
+    json_text(&json, "queue", names_text(&node->names, head->queue));
+    json_int(&json, "attempt", head->attempt);
+    json_cstr(&json, "state", state_name(state));
+    json_object_end(&json);
+    json_text(&json, "error", error);
+    json_object_end(&json);
+    add_follower(node, head, head->on_error, node_keep(node, buf_slice(&payload)));
+    buf_done(&payload);
+}
+
+/* What the end of a job brings about: `then` with its result, `on_error` with what went
+ * wrong. In the same batch as the end itself. */
+static void add_followers(Node *node, const Running *running, const Ending *ending,
+                          const Verdict *verdict)
+{
+    const Head *head = &running->head;
+    Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
+    if (verdict->state == JOB_DONE && head->then)
+        add_follower(node, head, head->then, ending->result);
+    if (verdict->state == JOB_FAILED || verdict->state == JOB_REJECTED)
+        node_follow_error(node, head, verdict->state, error);
+}
+
+static void end_attempt(Node *node, Running *running, const Ending *told)
+{
+    bool killed = running->stop != STOP_NOT;
+    Ending mapped = mapped_ending(running, told);
+    const Ending *ending = &mapped;
+    Outcome outcome = outcome_of(ending, running->timed_out, killed);
+    Verdict verdict = judge(node, running, ending, &outcome);
+    record_end(node, running, ending, &verdict, &outcome);
+    add_followers(node, running, ending, &verdict);
+    if (verdict.state == JOB_DONE || verdict.state == JOB_FAILED)
+        add_children(node, running, ending);
+    node_touch(node, running->head.id);
+    forget(node, running->head.id, running->head.attempt);
+    JobState was = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;
+    Effect *changed = node_changed(node, &running->head, was, verdict.state);
+    changed->code = outcome.code;
+    changed->run_ms = end_ms(node, running, ending) - running->started_ms;
+    if (running->removing && verdict.state == JOB_CANCELLED)
+        remove_ended(node, running);
+    Head head = running->head;
+    node_let_go(node, running);
+    place_again(node, &head, &verdict);
+}
+
+void node_ended(Node *node, const Event *event)
+{
+    Running *running = map_find(&node->running, event->id);
+    if (!running || running->head.attempt != event->attempt) {
+        node->late++;
+        forget(node, event->id, event->attempt);
+        return;
+    }
+    end_attempt(node, running, &event->ending);
+}
+
+void node_progress(Node *node, const Event *event)
+{
+    Running *running = map_find(&node->running, event->id);
+    if (!running || running->head.attempt != event->attempt)
+        return;
+    running->progress = event->progress;
+    buf_clear(&running->message);
+    buf_add_slice(&running->message, event->message);
+    if (node->now.boot_ms < running->progress_boot)
+        return;
+    running->progress_boot = node->now.boot_ms + PROGRESS_EVERY_MS;
+    Op *op = node_op(node, OP_PROGRESS, event->id);
+    op->attempt = event->attempt;
+    op->lock = node->options.sysid;
+    op->progress = event->progress;
+    op->message = node_keep(node, event->message);
+}
+
+static void lose_all(Node *node, bool adopted_too)
+{
+    size_t count = 0;
+    JobId *ids = MEM_ARRAY(JobId, node->running.count);
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->running, &at, &entry);)
+        if (adopted_too || !((Running *)entry.value)->adopted)
+            ids[count++] = entry.key;
+    const Ending lost = { .kind = END_LOST, .progress = -1 };
+    for (size_t i = 0; i < count; i++)
+        end_attempt(node, map_find(&node->running, ids[i]), &lost);
+    mem_free(ids);
+}
+
+void node_launcher_lost(Node *node)
+{
+    lose_all(node, true);
+}
+
+/* After a start: what the store says runs here, but no one has seen alive. */
+void node_lost_attempts(Node *node)
+{
+    if (node->passes)
+        return;
+    lose_all(node, false);
+    node_reload_lanes(node);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_state.h - the node's own memory; for node_inside.h. */
+#ifndef CORE_NODE_STATE_H
+#define CORE_NODE_STATE_H
+
+#include "base/rng.h"
+#include "core/handler.h"
+#include "core/lane.h"
+#include "core/node.h"
+#include "core/outcome.h"
+
+#define TICK_MS            1000 /* a pass at least this often (S3.50) */
+#define DUE_LOAD_MAX       500  /* promotions per step: a batch stays small */
+#define OLD_LOAD_MAX       500  /* removals per step, likewise */
+#define PURGE_EVERY_MS     (60 * MS_PER_S)
+#define PROGRESS_EVERY_MS  MS_PER_S /* of one job; the last one always arrives */
+#define KEY_KEPT_MS        MS_PER_DAY
+#define NODE_FAULT_WAIT_MS MS_PER_S /* before trying what the node could not start */
+#define KILL_AGAIN_MS      (10 * MS_PER_S) /* a KILL that did not arrive is sent again */
+#define START_WAIT_MS      MS_PER_MIN      /* for an attempt's process to run */
+#define WINDOW_JOBS_MAX    256
+#define WINDOW_JOBS_MIN    16
+#define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
+#define REASON_NO_HANDLER  "no_handler"
+#define SIGNAL_TERM        15
+#define SIGNAL_KILL        9
+#define SIGNAL_STOP        19
+#define SIGNAL_CONT        18
+
+typedef enum StopStage { STOP_NOT, STOP_TERM, STOP_KILL } StopStage;
+
+/* One attempt that this node holds. */
+typedef struct Running {
+    HeapNode timer; /* must be first: its place in the node's timers */
+    int64_t wake_boot;
+    Head head; /* attempt is the running one's number */
+    uint32_t slot;
+    int64_t started_ms;
+    int64_t ready_ms;      /* since when it could have run */
+    int64_t deadline_boot; /* of max-run-time; TIME_NEVER: none */
+    int64_t paused_boot;   /* since when; 0: not paused */
+    StopStage stop;
+    bool timed_out;
+    bool cancelling;
+    bool halting;
+    bool removing;
+    bool adopted;
+    Requester remove_request;
+    int32_t progress; /* told and not yet passed on; -1: none */
+    int64_t progress_boot;
+    Buf message;
+    Buf reason;
+    Buf exit_map; /* of the handler's version that it runs */
+    bool drop_result;
+} Running;
+
+/* A question to the store, and what to do with the answer. */
+typedef struct Asked {
+    LoadWhat what;
+    Lane *lane;
+    Arena arena;
+    Event event; /* the ACT or ADD that waits for the answer; slices in the arena */
+    struct Asked *behind; /* next action on the same job */
+} Asked;
+
+/* An idempotency key that was decided and may not be in the store yet. */
+typedef struct KeyUse {
+    struct KeyUse *next;
+    uint64_t number; /* of the turn that wrote it; UINT64_MAX: still being decided */
+    uint64_t hash;
+    Arena arena;
+    Slice tenant;
+    Slice key;
+    Slice value;
+} KeyUse;
+
+/* The newest version of a handler, as the node knows it. */
+typedef struct HandlerEntry {
+    Arena arena;
+    Handler handler;
+} HandlerEntry;
+
+struct Node {
+    NodeOptions options;
+    NodeSettings settings;
+    Arena own; /* sysid */
+    Rng rng;
+    IdGen ids;
+    Names names;
+    Map handlers; /* HandlerEntry by tenant and type */
+    Map unblock;  /* the same keys: their blocked jobs are to be asked for again */
+    Map lanes;
+    Heap offers; /* lanes with something to offer, by tour and waiting time */
+    Map running; /* by job id */
+    Heap timers; /* of running attempts */
+    bool *slots; /* taken or not, by number - 1 */
+    size_t slot_capacity;
+    uint32_t slots_used;
+    uint64_t tour;
+    uint64_t *resting; /* keys of lanes that had their turn in this tour and are empty */
+    size_t resting_count;
+    size_t resting_capacity;
+    uint64_t turn;
+    uint64_t token;
+    Map asked;   /* by token */
+    Map pins;    /* job id -> Asked of the action under way; others wait behind it */
+    Map touched; /* job id -> number of the turn that changed it while it waited */
+    uint64_t touched_up_to;
+    Map touched_before; /* the generation before: goes when the store has applied it */
+    uint64_t touched_before_up_to;
+    int64_t reload_boot; /* lanes whose load failed are asked again then */
+    KeyUse *keys;
+    Asked *later; /* adds that no one would send again, until the store can answer */
+    int64_t next_due_ms; /* earliest dt of deferred and retrying jobs */
+    bool due_loading;
+    int64_t tick_boot;
+    int64_t beat_boot;
+    int64_t purge_boot;
+    bool recovered;
+    bool draining;
+    bool no_room;
+    bool touched_pass; /* 000's touched flag: something happened since the last pass */
+    uint64_t passes;
+    uint64_t started;
+    uint64_t late;
+
+    /* Of the current step. */
+    Now now;
+    Outbox *out;
+};
+
+#endif
