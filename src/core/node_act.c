@@ -232,8 +232,10 @@ static void remove_waiting(Node *node, const Event *event, const Job *job)
     node_touch(node, job->id);
     node_unready(node, &head);
     node_erase(node, job->id, job->attempt);
-    if (!state_in(job->state, STATES_FINAL))
+    if (!state_in(job->state, STATES_FINAL)) {
         node_changed(node, &head, job->state, JOB_CANCELLED);
+        node_final(node, &head, JOB_CANCELLED, event->reason);
+    }
     node_reply(node, event->request, ERR_OK, NULL);
 }
 
@@ -270,6 +272,8 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
     if (state_in(to, STATES_TIMED))
         node_wait_until(node, job->dt_ms);
     node_changed(node, &after, loaded->state, to);
+    if (state_in(to, STATES_FINAL))
+        node_final(node, &after, to, job->reason);
     node_reply(node, event->request, ERR_OK, NULL)->job = job;
 }
 

@@ -186,8 +186,8 @@ void node_follow_error(Node *node, const Head *head, JobState state, Slice error
     buf_done(&payload);
 }
 
-/* What the end of a job brings about: `then` with its result, `on_error` with what went
- * wrong. In the same batch as the end itself. */
+/* In the same batch as the end itself: `then` with its result, and what hangs on every
+ * end (node_final). */
 static void add_followers(Node *node, const Running *running, const Ending *ending,
                           const Verdict *verdict)
 {
@@ -195,8 +195,14 @@ static void add_followers(Node *node, const Running *running, const Ending *endi
     Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
     if (verdict->state == JOB_DONE && head->then)
         add_follower(node, head, head->then, ending->result);
-    if (verdict->state == JOB_FAILED || verdict->state == JOB_REJECTED)
-        node_follow_error(node, head, verdict->state, error);
+    if (state_in(verdict->state, STATES_FINAL))
+        node_final(node, head, verdict->state, error);
+}
+
+void node_final(Node *node, const Head *head, JobState state, Slice error)
+{
+    if (state == JOB_FAILED || state == JOB_REJECTED)
+        node_follow_error(node, head, state, error);
 }
 
 static void end_attempt(Node *node, Running *running, const Ending *told)

@@ -274,7 +274,7 @@ void node_blocked_due(Node *node, const Job *job)
     op->reason = SLICE_LITERAL(REASON_NO_HANDLER);
     node_touch(node, job->id);
     node_changed(node, &head, JOB_BLOCKED, JOB_REJECTED);
-    node_follow_error(node, &head, JOB_REJECTED, SLICE_LITERAL(REASON_NO_HANDLER));
+    node_final(node, &head, JOB_REJECTED, SLICE_LITERAL(REASON_NO_HANDLER));
 }
 
 void node_block(Node *node, const Head *head)
