@@ -97,18 +97,22 @@ static void free_chain(ArenaBlock *block)
     }
 }
 
-void arena_reset(Arena *arena)
-{
-    if (!arena->first)
-        return;
-    free_chain(arena->first->next);
-    arena->first->next = NULL;
-    arena->first->used = 0;
-    arena->current = arena->first;
-}
-
 void arena_done(Arena *arena)
 {
     free_chain(arena->first);
     arena->first = arena->current = NULL;
+}
+
+void arena_reset(Arena *arena)
+{
+    if (!arena->first)
+        return;
+    if (arena->first->capacity > ARENA_BLOCK_BYTES) {
+        arena_done(arena); /* one large thing must not be paid for until the end */
+        return;
+    }
+    free_chain(arena->first->next);
+    arena->first->next = NULL;
+    arena->first->used = 0;
+    arena->current = arena->first;
 }

@@ -33,7 +33,7 @@ typedef struct Arena {
 
 void *arena_take(Arena *arena, size_t bytes); /* zeroed, aligned for any type */
 void *arena_copy(Arena *arena, const void *from, size_t bytes);
-void arena_reset(Arena *arena); /* keeps the first block for reuse */
+void arena_reset(Arena *arena); /* keeps the first block if it is a common one */
 void arena_done(Arena *arena);
 
 #define ARENA_NEW(arena, Type) ((Type *)arena_take((arena), sizeof(Type)))

@@ -55,6 +55,19 @@ static void an_arena_that_was_never_used_can_be_reset(void **state)
     arena_done(&arena);
 }
 
+static void an_arena_keeps_no_huge_block(void **state)
+{
+    (void)state;
+    Arena arena = { 0 };
+    arena_take(&arena, (size_t)10 << 20);
+    arena_reset(&arena);
+    assert_null(arena.first);
+    arena_take(&arena, 100);
+    arena_reset(&arena);
+    assert_non_null(arena.first);
+    arena_done(&arena);
+}
+
 static void a_list_grows_by_pushing(void **state)
 {
     (void)state;
@@ -147,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_an_arena_gave_stays_as_it_was),
         cmocka_unit_test(an_arena_that_was_never_used_can_be_reset),
+        cmocka_unit_test(an_arena_keeps_no_huge_block),
         cmocka_unit_test(a_list_grows_by_pushing),
         cmocka_unit_test(memory_comes_zeroed_and_copies_are_apart),
         cmocka_unit_test(a_buf_is_what_was_added_to_it),

@@ -243,6 +243,7 @@ Err journal_read(Journal *journal, JournalToken token, Batch *out, Error *why)
         err = error_set(why, ERR_TIMEOUT, "journal: the reservation has lapsed");
     } else {
         err = read_range(journal, range, out, why);
+        walk_give_room(&reader->walk);
         if (!err)
             set_read_point(journal, range, out);
     }

@@ -12,7 +12,7 @@
 #define WINDOW_BYTES ((size_t)256 * 1024)
 
 /* Room that one huge record took is given back when it is behind. */
-#define WINDOW_KEEP_BYTES ((size_t)4 * 1024 * 1024)
+#define WINDOW_KEEP_BYTES ((size_t)1024 * 1024)
 
 static Err io_failed(const Walk *walk, Error *why)
 {
@@ -54,6 +54,13 @@ static Err load(Walk *walk, uint64_t at, size_t bytes, Error *why)
         return io_failed(walk, why);
     walk->window.bytes += got;
     return ERR_OK;
+}
+
+void walk_give_room(Walk *walk)
+{
+    arena_reset(&walk->arena);
+    if (walk->window.capacity > WINDOW_KEEP_BYTES)
+        buf_done(&walk->window);
 }
 
 static Slice loaded_from(const Walk *walk, uint64_t at)

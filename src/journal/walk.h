@@ -33,6 +33,9 @@ void walk_to(Walk *walk, uint64_t position, Chain chain);
  * behind it, on anything else where it was. */
 MUST_CHECK Err walk_next(Walk *walk, RecordRead *out_read, Record *out, Error *why);
 
+/* What huge records took is given back; slices of the last one are gone. */
+void walk_give_room(Walk *walk);
+
 /* The file's bytes from where the walk stands up to its limit; valid until the next
  * call. */
 MUST_CHECK Err walk_rest(Walk *walk, Slice *out, Error *why);

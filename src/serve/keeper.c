@@ -82,8 +82,10 @@ static Err ingest(Store *store, Journal *journal, Intake *intake, bool *out_any,
     if (!intake->token)
         intake->token =
             journal_reserve(journal, INGEST_BYTES_MAX, TIME_NEVER, clock_now().boot_ms);
-    if (!intake->token)
+    if (!intake->token) {
+        batch_clear(&intake->batch); /* a huge record is not kept while nothing comes */
         return ERR_OK;
+    }
     Err err = ERR_OK;
     if (!intake->whole) {
         batch_clear(&intake->batch);

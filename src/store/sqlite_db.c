@@ -25,8 +25,8 @@
 
 #define PAGE_BYTES       4096
 #define BUSY_MS          5000
-#define CACHE_KIB_WRITER 16384
-#define CACHE_KIB_READER 8192
+#define CACHE_KIB_WRITER 4096
+#define CACHE_KIB_READER 2048
 #define WAL_FRAMES_MAX   16384 /* 64 MiB */
 #define WAL_BYTES_KEPT   ((int64_t)64 << 20)
 #define WAL_SAFE_VERSION 3051003 /* see D1 */
