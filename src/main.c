@@ -10,7 +10,9 @@ extern char **environ;
 
 static Err config_rows(const char *data, ConfigRow *row, void *context, Error *why)
 {
-    ConfigSources sources = { .data = data, .env = (const char *const *)environ };
+    ConfigSources sources = { .data = data,
+                              .env = (const char *const *)environ,
+                              .sections = declare_sections() };
     Config config;
     Err err = config_load(&sources, &config, why);
     if (err)
@@ -20,6 +22,15 @@ static Err config_rows(const char *data, ConfigRow *row, void *context, Error *w
         Buf text = { 0 };
         value_text(&config_field(key)->rule, config_at(&config, key), &text);
         row(context, config_name(key, name), buf_cstr(&text), config.origins[key]);
+        buf_done(&text);
+    }
+    for (const Declared *at = config.declared; at; at = at->next) {
+        Buf name = { 0 };
+        Buf text = { 0 };
+        buf_printf(&name, "%s." SLICE_FMT, at->section->section, SLICE_ARG(at->name));
+        buf_add_slice(&text, at->text);
+        row(context, buf_cstr(&name), buf_cstr(&text), at->place);
+        buf_done(&name);
         buf_done(&text);
     }
     config_done(&config);

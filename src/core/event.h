@@ -110,7 +110,7 @@ typedef struct Event {
     Ending ending;
     Err err;   /* LOADED, COMMITTED: the store failed */
     bool more; /* LOADED */
-    bool flag; /* ROOM */
+    bool flag; /* ROOM; DEFINE: only a switch of what is there is turned */
 } Event;
 
 #endif

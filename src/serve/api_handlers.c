@@ -19,6 +19,7 @@
 
 /* What a request is about. */
 typedef struct Subject {
+    const Exchange *exchange;
     Slice tenant;
     Slice type;
     unsigned status; /* of a good answer */
@@ -50,6 +51,7 @@ static Subject *subject_of(Exchange *exchange, Slice tenant, Slice type)
         return NULL;
     }
     Subject *subject = ARENA_NEW(&exchange->arena, Subject);
+    subject->exchange = exchange;
     subject->tenant = tenant;
     subject->type = type;
     subject->status = 200;
@@ -130,6 +132,21 @@ static void read_newest(Call *call, Store *store)
         not_found(call, "handler_not_found");
 }
 
+static void write_members(const Subject *subject, JsonOut *json, const Handler *handler)
+{
+    handler_members(json, handler);
+    json_bool(json, "declared",
+              daemon_declared(subject->exchange->daemon, SLICE_LITERAL(HANDLER_TABLE),
+                              handler->tenant, handler->type));
+}
+
+static void write_one(const Subject *subject, JsonOut *json, const Handler *handler)
+{
+    json_object(json, NULL);
+    write_members(subject, json, handler);
+    json_object_end(json);
+}
+
 static void reply_found(Exchange *exchange, Call *call)
 {
     const Subject *subject = exchange->state;
@@ -141,7 +158,7 @@ static void reply_found(Exchange *exchange, Call *call)
     json_object(&json, NULL);
     if (subject->ok)
         json_bool(&json, "ok", true);
-    handler_members(&json, &subject->seek.handler);
+    write_members(subject, &json, &subject->seek.handler);
     json_object_end(&json);
     exchange_reply_json(exchange, subject->status);
 }
@@ -465,7 +482,7 @@ static void list_one(void *context, const Definition *definition)
         subject->more = true;
         return;
     }
-    handler_json(&subject->json, NULL, &handler);
+    write_one(subject, &subject->json, &handler);
     subject->last = slice_copy(subject->seek.arena, definition->key);
     subject->count++;
 }
@@ -539,7 +556,7 @@ static void write_versions(Exchange *exchange, Subject *subject, int64_t below)
             next = handler->version + 1;
             continue;
         }
-        handler_json(&json, NULL, handler);
+        write_one(subject, &json, handler);
         subject->count++;
     }
     json_array_end(&json);

@@ -70,8 +70,23 @@ static void refuse_reads(Daemon *daemon)
     }
 }
 
+/* What stands in the configuration file is changed there; only switches may be turned. */
+static bool refuse_declared(Daemon *daemon, Call *call)
+{
+    const Event *event = &call->event;
+    if (event->kind != EVENT_DEFINE || event->flag ||
+        !declares_has(daemon->declares, event->table, event->tenant, event->key))
+        return false;
+    error_set(&call->why, ERR_CONFLICT,
+              "it is declared in the configuration file: change it there and reload");
+    answer(call, ERR_CONFLICT, "declared");
+    return true;
+}
+
 static void take_event(Daemon *daemon, Call *call)
 {
+    if (refuse_declared(daemon, call))
+        return;
     Event *event = daemon_event(daemon, call->event.kind);
     *event = call->event;
     if (event->kind == EVENT_ACT && event->action == ACT_PATCH)
@@ -411,10 +426,46 @@ static void take_room(Daemon *daemon)
     daemon_event(daemon, EVENT_ROOM)->flag = !no_room;
 }
 
+static Event *define(Daemon *daemon, Slice table, const DeclareChange *change)
+{
+    Event *event = daemon_event(daemon, EVENT_DEFINE);
+    event->table = table;
+    event->tenant = change->tenant;
+    event->key = change->name;
+    event->value = change->value;
+    return event;
+}
+
+/* A definition and the mark of it, in one turn. */
+static void take_declared(void *context, const DeclareChange *change)
+{
+    Daemon *daemon = context;
+    Buf key = { 0 };
+    define(daemon, change->table, change);
+    buf_printf(&key, SLICE_FMT " " SLICE_FMT, SLICE_ARG(change->table),
+               SLICE_ARG(change->name));
+    define(daemon, SLICE_LITERAL(DECLARED_TABLE), change)->key =
+        slice_copy(&daemon->step, buf_slice(&key));
+    buf_clear(&key);
+    buf_printf(&key, "table=" SLICE_FMT " tenant=" SLICE_FMT " name=" SLICE_FMT,
+               SLICE_ARG(change->table), SLICE_ARG(change->tenant),
+               SLICE_ARG(change->name));
+    if (change->value.data)
+        log_event(LOG_INFO, "config.declared", "%s", buf_cstr(&key));
+    else
+        log_event(LOG_INFO, "config.undeclared", "%s", buf_cstr(&key));
+    buf_done(&key);
+}
+
 void daemon_collect(Daemon *daemon, Now now)
 {
     look_at_data(daemon, now);
     take_room(daemon);
+    if (declares_pending(daemon->declares) && !daemon->no_room) {
+        declares_changes(daemon->declares, take_declared, daemon);
+        uv_async_send(&daemon->wake); /* calls see the turn after it */
+        return;
+    }
     take_answers(daemon);
     take_runner(daemon);
     take_calls(daemon);

@@ -333,7 +333,9 @@ static void check_env_name(Loader *loader, Slice name)
             return;
     }
     snprintf(place, sizeof place, "$" SLICE_FMT, SLICE_ARG(name));
-    if (loader_later_section(slice_text(sections[section])))
+    if (declare_section_find(loader->sources->sections, slice_text(sections[section])))
+        loader_error(loader, place, "definitions stand in a file");
+    else if (loader_later_section(slice_text(sections[section])))
         loader_error(loader, place, "not supported by this version");
     else
         no_such_setting(loader, place, nearest_word(name, words));
@@ -360,7 +362,12 @@ static void unknown_set(Loader *loader, const char *place, Slice name)
     const char *words[CONFIG_KEYS + 1] = { NULL };
     const char *own = NULL; /* the key whose section was forgotten */
     Slice rest = name;
-    if (loader_later_section(slice_cut(&rest, '.'))) {
+    Slice section = slice_cut(&rest, '.');
+    if (declare_section_find(loader->sources->sections, section)) {
+        loader_error(loader, place, "definitions stand in a file");
+        return;
+    }
+    if (loader_later_section(section)) {
         loader_error(loader, place, "not supported by this version");
         return;
     }
@@ -481,6 +488,7 @@ size_t config_check(const ConfigSources *sources, Buf *out_lines)
 void config_done(Config *config)
 {
     arena_done(&config->arena);
+    arena_done(&config->declared_arena);
     *config = (Config){ 0 };
 }
 

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "core/node.h"
 #include "serve/config_value.h"
+#include "serve/declare.h"
 
 typedef enum ConfigKey {
     CONFIG_DAEMON_LISTEN,
@@ -72,6 +73,9 @@ typedef struct Config {
     int64_t idle_ms;       /* a connection without a request */
     /* daemon.slots, daemon.grace and scheduling: the first values of settings.h */
     NodeSettings node;
+    /* handlers, ...: definitions that stand in the file */
+    Declared *declared;
+    Arena declared_arena; /* of their own: a reload changes all of them */
 
     /* Where each value comes from: "default", "/etc/pawl/pawl.yaml:3:10",
      * "$PAWL_DAEMON_SLOTS", "--set daemon.slots", "--slots". */
@@ -89,7 +93,8 @@ typedef struct ConfigSources {
     const char *slots;
     const char *const *stores;
     size_t store_count;
-    const char *cwd; /* for relative paths; NULL: the process's own */
+    const char *cwd;                /* for relative paths; NULL: the process's own */
+    const DeclareSection *sections; /* what may be declared; NULL: nothing */
 } ConfigSources;
 
 /* Reads everything. *why is the first error, with the number of the others. config_done
@@ -152,8 +157,9 @@ typedef struct ConfigDiff {
 void config_diff(const Config *before, const Config *after, ConfigDiff *out);
 void config_diff_done(ConfigDiff *diff);
 
-/* *running takes the live values of *loaded and keeps its own of those that need a
- * restart; *loaded is left empty. Texts in *running stay where they are. */
+/* *running takes the live values and the definitions of *loaded and keeps its own of
+ * those that need a restart; *loaded is left empty. Texts in *running stay where they
+ * are. */
 void config_adopt(Config *running, Config *loaded);
 
 #endif

@@ -2,7 +2,6 @@
 /* config_file.c - the YAML files of a configuration, checked against the table of
  * config.c. Goes on after an error, so that one check names them all. */
 #include "serve/config_inside.h"
-#include "serve/config_yaml.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,14 +24,18 @@ typedef struct File {
     Arena arena;
 } File;
 
-/* "path:line:column", kept with the config because it may become an origin. */
-static const char *place_of(File *file, const YamlNode *node)
+const char *loader_place(Loader *loader, const char *path, const YamlNode *node)
 {
     Buf text = { 0 };
-    buf_printf(&text, "%s:%u:%u", file->path, node->line, node->column);
-    const char *kept = slice_cstr(&file->loader->config->arena, buf_slice(&text));
+    buf_printf(&text, "%s:%u:%u", path, node->line, node->column);
+    const char *kept = slice_cstr(&loader->config->arena, buf_slice(&text));
     buf_done(&text);
     return kept;
+}
+
+static const char *place_of(File *file, const YamlNode *node)
+{
+    return loader_place(file->loader, file->path, node);
 }
 
 /* --- Keys and values ---------------------------------------------------------------- */
@@ -165,8 +168,29 @@ static void unknown_section(File *file, const YamlNode *key)
     buf_done(&more);
 }
 
+/* Whether the section is one of definitions; then it is read. */
+static bool read_declared(File *file, const YamlNode *body, Buf *seen)
+{
+    const DeclareSection *section =
+        declare_section_find(file->loader->sources->sections, body->key->text);
+    if (!section)
+        return false;
+    Slice rest = buf_slice(seen);
+    Slice name;
+    while (list_next(&rest, &name))
+        if (slice_is(name, section->section)) {
+            loader_error(file->loader, place_of(file, body->key),
+                         "section %s stands twice", section->section);
+            return true;
+        }
+    buf_add(seen, section->section, strlen(section->section) + 1);
+    loader_declare(file->loader, file->path, section, body);
+    return true;
+}
+
 static void read_top(File *file, const YamlNode *body)
 {
+    Buf declared = { 0 }; /* sections of definitions, each ended by NUL */
     /* A section's own place in key_lines is that of its first key. */
     unsigned section_lines[CONFIG_KEYS] = { 0 };
     for (; body && file->loader->errors < CONFIG_ERRORS_MAX; body = body->next) {
@@ -175,7 +199,8 @@ static void read_top(File *file, const YamlNode *body)
                !slice_is(body->key->text, config_field(key)->section))
             key++;
         if (key == CONFIG_KEYS) {
-            unknown_section(file, body->key);
+            if (!read_declared(file, body, &declared))
+                unknown_section(file, body->key);
             continue;
         }
         const char *section = config_field(key)->section;
@@ -191,6 +216,7 @@ static void read_top(File *file, const YamlNode *body)
         else
             read_section(file, section, body);
     }
+    buf_done(&declared);
 }
 
 static void read_text(File *file, Slice text)

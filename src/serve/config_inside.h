@@ -5,6 +5,7 @@
 #define SERVE_CONFIG_INSIDE_H
 
 #include "serve/config.h"
+#include "serve/config_yaml.h"
 
 #define CONFIG_ERRORS_MAX 100 /* a file of another kind is not listed line by line */
 
@@ -24,6 +25,9 @@ typedef struct Place {
     bool names_key;     /* the place itself says which key it is */
 } Place;
 
+/* "path:line:column", kept with the config because it may become an origin. */
+const char *loader_place(Loader *loader, const char *path, const YamlNode *node);
+
 /* Adds an error; true while there is room for more. */
 bool loader_error(Loader *loader, const char *place, const char *format, ...)
     PRINTF_LIKE(3, 4);
@@ -40,6 +44,10 @@ bool loader_later_section(Slice section);
 /* Names of all sections, later ones included, or the keys of one; ended by NULL. */
 #define LOADER_WORDS_MAX 32
 void loader_words(const char *section, const char *words[LOADER_WORDS_MAX]);
+
+/* A section of definitions: its items go to the end of config->declared. */
+void loader_declare(Loader *loader, const char *path, const DeclareSection *section,
+                    const YamlNode *body);
 
 /* The file, then pawl.d. */
 void loader_read_files(Loader *loader);

@@ -23,6 +23,30 @@ static void yaml_value(const ConfigField *field, const void *at, Buf *out)
     buf_done(&text);
 }
 
+static void show_section(const Declared *first, bool with_origin, Buf *out)
+{
+    buf_printf(out, "%s:\n", first->section->section);
+    for (const Declared *at = first; at; at = at->next) {
+        if (at->section != first->section)
+            continue;
+        buf_printf(out, "  - " SLICE_FMT, SLICE_ARG(at->text)); /* JSON is YAML too */
+        if (with_origin)
+            buf_printf(out, " # %s", at->place);
+        buf_add_char(out, '\n');
+    }
+}
+
+static void show_declared(const Config *config, bool with_origin, Buf *out)
+{
+    for (const Declared *first = config->declared; first; first = first->next) {
+        bool seen = false;
+        for (const Declared *at = config->declared; at != first; at = at->next)
+            seen = seen || at->section == first->section;
+        if (!seen)
+            show_section(first, with_origin, out);
+    }
+}
+
 void config_show(const Config *config, bool with_origin, Buf *out)
 {
     const char *section = "";
@@ -46,6 +70,7 @@ void config_show(const Config *config, bool with_origin, Buf *out)
         }
         buf_add_char(out, '\n');
     }
+    show_declared(config, with_origin, out);
 }
 
 static const char *text_of(const Config *config, ConfigKey key, Arena *arena)
@@ -96,5 +121,11 @@ void config_adopt(Config *running, Config *loaded)
             running->origins[key] =
                 slice_cstr(&running->arena, slice_text(loaded->origins[key]));
     }
+    Arena definitions = running->declared_arena;
+    running->declared = loaded->declared;
+    running->declared_arena = loaded->declared_arena;
+    loaded->declared = NULL;
+    loaded->declared_arena = (Arena){ 0 };
+    arena_done(&definitions);
     config_done(loaded);
 }

@@ -81,8 +81,8 @@ static YamlNode *node_of(Reader *reader, const yaml_event_t *event)
             slice_of((const char *)event->data.scalar.value, event->data.scalar.length);
         node->kind = YAML_TEXT;
         node->text = slice_copy(reader->arena, text);
-        node->null =
-            event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && means_null(text);
+        node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+        node->null = node->plain && means_null(text);
     }
     return node;
 }

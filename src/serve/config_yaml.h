@@ -22,9 +22,10 @@ struct YamlNode {
     YamlKind kind;
     unsigned line; /* both from 1; columns are characters */
     unsigned column;
-    Slice text;      /* TEXT */
-    bool null;       /* TEXT: nothing, ~ or null, not in quotes */
-    YamlNode *key;   /* inside a map: always a TEXT */
+    Slice text;    /* TEXT */
+    bool null;     /* TEXT: nothing, ~ or null, not in quotes */
+    bool plain;    /* TEXT: not in quotes, no block: a number or a switch may be meant */
+    YamlNode *key; /* inside a map: always a TEXT */
     YamlNode *first; /* LIST, MAP */
     YamlNode *next;
 };

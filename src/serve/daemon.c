@@ -84,6 +84,11 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
     return &daemon->node_first;
 }
 
+bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)
+{
+    return declares_has(daemon->declares, table, tenant, key);
+}
+
 const DaemonFacts *daemon_facts(const Daemon *daemon)
 {
     return &daemon->facts;
@@ -106,7 +111,7 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
 
 void daemon_state_changed(Daemon *daemon)
 {
-    NotReady state = READY;
+    NotReady state = declares_pending(daemon->declares) ? NOT_STARTED : READY;
     if (daemon->store_failing)
         state = NOT_STORE;
     if (daemon->no_room)
@@ -227,6 +232,12 @@ static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const
     return err;
 }
 
+static void declare(Daemon *daemon)
+{
+    declares_set(daemon->declares,
+                 daemon->options.declared ? *daemon->options.declared : NULL);
+}
+
 static Err open_node(Daemon *daemon, Error *why)
 {
     Store *store = daemon->store;
@@ -252,6 +263,11 @@ static Err open_node(Daemon *daemon, Error *why)
                                    daemon->node, why);
     if (err)
         return err;
+    err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE), declares_stored,
+                                   daemon->declares, why);
+    if (err)
+        return err;
+    declare(daemon);
     err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
     if (err)
         return err;
@@ -458,6 +474,7 @@ static void reload(Daemon *daemon)
     daemon->node_first = first;
     settings_first(&settings, &first, daemon->settings_stored);
     node_settings_set(daemon->node, &settings);
+    declare(daemon);
 }
 
 /* The disk answers in a fraction of a millisecond, and going to sleep and being woken
@@ -585,6 +602,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     daemon->held_last = &daemon->held;
     daemon->reads_last = &daemon->reads;
     daemon->metrics = metrics_new();
+    daemon->declares = declares_new();
     open_loop(daemon);
     open_boxes(daemon);
     Err err = open_all(daemon, why);
@@ -690,6 +708,7 @@ static void free_memory(Daemon *daemon)
     node_free(daemon->node);
     bodies_done(&daemon->bodies);
     metrics_free(daemon->metrics);
+    declares_free(daemon->declares);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
     map_done(&daemon->early_signals);

@@ -3,6 +3,7 @@
 #ifndef SERVE_DAEMON_H
 #define SERVE_DAEMON_H
 
+#include "serve/declare.h"
 #include "serve/door.h"
 #include "serve/identity.h"
 
@@ -29,6 +30,9 @@ typedef struct DaemonOptions {
     /* SIGHUP: the configuration's settings anew; false leaves everything as it is. */
     bool (*reload)(void *context, NodeSettings *settings);
     void *reload_context;
+    /* The first of the definitions in the configuration file (declare.h); looked at again
+     * after each reload that was taken. NULL: none. */
+    Declared *const *declared;
 } DaemonOptions;
 
 /* Opens everything in order: data directory and lock, identity, store, journal (whose

@@ -64,6 +64,10 @@ const struct Metrics *daemon_metrics(const Daemon *daemon);
 /* The settings as the configuration gives them: what a setting goes back to. */
 const NodeSettings *daemon_first_settings(const Daemon *daemon);
 
+/* Whether the configuration file has this definition: then no call changes it. Any
+ * thread. */
+bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key);
+
 /* Facts that never change while the daemon runs; any thread. */
 typedef struct DaemonFacts {
     const char *data_dir;

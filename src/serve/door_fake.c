@@ -397,6 +397,14 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
     return &first;
 }
 
+bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)
+{
+    (void)daemon;
+    (void)table;
+    (void)tenant;
+    return slice_is(key, "declared");
+}
+
 const DaemonFacts *daemon_facts(const Daemon *daemon)
 {
     return &daemon->facts;

@@ -57,6 +57,7 @@ static const HandlerRow rows[] = {
     OURS("version", "\"type\":\"integer\"", "1, 2, ...; the newest is used"),
     OURS("created_at", "\"type\":\"string\",\"format\":\"date-time\"",
          "when this version was set"),
+    OURS("declared", BOOL, "it stands in the configuration file"),
     SENT("enabled", BOOL, "false: jobs of the type wait", ROW_ENABLED),
     SENT("lang", LANGUAGES, "default: sh", ROW_LANG),
     SETS("body", "what runs: a script, or the words of a command for exec", ROW_SCRIPT,
@@ -506,11 +507,4 @@ void handler_members(JsonOut *json, const Handler *handler)
     json_bool(json, "keep_state", handler->keep_state);
     json_bool(json, "files", handler->files);
     text_or_null(json, "children", handler->children);
-}
-
-void handler_json(JsonOut *json, const char *key, const Handler *handler)
-{
-    json_object(json, key);
-    handler_members(json, handler);
-    json_object_end(json);
 }

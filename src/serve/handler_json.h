@@ -30,8 +30,6 @@ MUST_CHECK Err handler_read_param(HandlerReader *reader, Slice name, Slice value
 /* Whether all of it makes sense together and on this machine. */
 MUST_CHECK Err handler_read_end(HandlerReader *reader);
 
-void handler_json(JsonOut *json, const char *key, const Handler *handler);
-
 /* The members without braces, to put more beside them. */
 void handler_members(JsonOut *json, const Handler *handler);
 

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "run/process.h"
 #include "serve/daemon.h"
+#include "serve/declare_apply.h"
 #include "serve/http.h"
 #include "serve/keeper.h"
 #include "serve/metrics.h"
@@ -66,6 +67,7 @@ struct Daemon {
     uv_signal_t signals[3];
 
     Node *node;
+    Declares *declares;        /* definitions of the configuration file */
     NodeSettings node_first;   /* what the configuration says */
     uint32_t settings_stored;  /* which of them the store overrides: setting_bit */
     JournalStats journal_seen; /* what the metrics have been told */

@@ -36,6 +36,8 @@ static const ProblemKind kinds[] = {
     { "method_not_allowed", 405, "The path does not know this method", "" },
     /* What makes no sense now. */
     { "invalid_state", 409, "The job is not in a state for this", "" },
+    { "declared", 409, "It stands in the configuration file",
+      "change the file and reload: kill -HUP, or restart" },
     { "conflict", 409, "This cannot be done now", "" },
     { "ambiguous_id", 409, "Several jobs begin like this", "give more characters" },
     { "idempotency_in_progress", 409, "The first request with this key is still running",

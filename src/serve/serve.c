@@ -120,6 +120,7 @@ static bool parse(int argc, char **argv, ServeOptions *out)
     out->sources.sets = out->sets;
     out->sources.stores = out->stores;
     out->sources.env = (const char *const *)environ;
+    out->sources.sections = declare_sections();
     return true;
 }
 
@@ -234,6 +235,7 @@ static int serve(const ServeOptions *options, Config *config)
     daemon_with.private_idle_ms = PRIVATE_IDLE_MS;
     daemon_with.reload = reload;
     daemon_with.reload_context = &context;
+    daemon_with.declared = &config->declared;
     Err err = daemon_open(&daemon_with, &daemon, &why);
     buf_done(&url);
     if (err) {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* declare_apply.h - the definitions of the configuration file, put into the store.
+ *
+ * What was applied is itself a definition (table DECLARED_TABLE, key `table name`, the
+ * packed value), written in the same turn: the next start sees which ones are new, which
+ * have changed and which have left the file. A definition that stands in the file cannot
+ * be changed by an API call; switches (enable, pause) can be turned. */
+#ifndef SERVE_DECLARE_APPLY_H
+#define SERVE_DECLARE_APPLY_H
+
+#include "core/event.h"
+#include "serve/declare.h"
+#include "store/store.h"
+
+#define DECLARED_TABLE "declared"
+
+typedef struct Declares Declares;
+
+Declares *declares_new(void);
+void declares_free(Declares *declares);
+
+/* What the store holds of DECLARED_TABLE: a DefinitionSink, before the first turn. */
+void declares_stored(void *declares, const Definition *definition);
+
+/* What the file says from now on; everything is copied. */
+void declares_set(Declares *declares, const Declared *first);
+
+/* There are changes that declares_changes() has not told yet. Loop thread. */
+bool declares_pending(const Declares *declares);
+
+/* Tells what has to be defined: value without data deletes. The slices live until the
+ * next declares_set(). Loop thread. */
+typedef struct DeclareChange {
+    Slice table;
+    Slice tenant;
+    Slice name;
+    Slice value;
+} DeclareChange;
+typedef void DeclareSink(void *context, const DeclareChange *change);
+void declares_changes(Declares *declares, DeclareSink *sink, void *context);
+
+/* Whether the file has it. Any thread. */
+bool declares_has(Declares *declares, Slice table, Slice tenant, Slice name);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* declare_apply_test.c - what has to be defined when a file changed. */
+#include "serve/declare_apply.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define ITEMS_MAX 4
+
+/* "name=value ..." as the file's list; the value may be empty for "-". */
+static Declared *list_of(Declared items[ITEMS_MAX], const char *text)
+{
+    size_t count = 0;
+    for (Slice rest = slice_text(text); rest.bytes; count++) {
+        Slice value = slice_cut(&rest, ' ');
+        items[count] =
+            (Declared){ .section = declare_sections(), .tenant = SLICE_LITERAL("t") };
+        items[count].name = slice_cut(&value, '=');
+        items[count].value = value;
+        if (count)
+            items[count - 1].next = &items[count];
+    }
+    return count ? items : NULL;
+}
+
+static void write_change(void *context, const DeclareChange *change)
+{
+    assert_true(slice_is(change->table, "handler"));
+    assert_true(slice_is(change->tenant, "t"));
+    buf_printf(context, change->value.data ? SLICE_FMT "=" SLICE_FMT " " : SLICE_FMT " ",
+               SLICE_ARG(change->name), SLICE_ARG(change->value));
+}
+
+static void check_changes(Declares *declares, const char *expected)
+{
+    Buf out = { 0 };
+    assert_true(declares_pending(declares));
+    declares_changes(declares, write_change, &out);
+    assert_false(declares_pending(declares));
+    assert_string_equal(out.bytes ? buf_cstr(&out) : "", expected);
+    buf_done(&out);
+}
+
+static void stored(Declares *declares, const char *key, const char *value)
+{
+    Definition definition = { .tenant = SLICE_LITERAL("t"),
+                              .key = slice_text(key),
+                              .value = slice_text(value) };
+    declares_stored(declares, &definition);
+}
+
+static bool has(Declares *declares, const char *name)
+{
+    return declares_has(declares, SLICE_LITERAL("handler"), SLICE_LITERAL("t"),
+                        slice_text(name));
+}
+
+static void only_what_differs_from_the_store_is_defined(void **state)
+{
+    Declared items[ITEMS_MAX];
+    Declares *declares = declares_new();
+    (void)state;
+    stored(declares, "handler same", "1");
+    stored(declares, "handler other", "1");
+    stored(declares, "handler gone", "1");
+    declares_set(declares, list_of(items, "same=1 other=2 new=3"));
+    assert_true(has(declares, "new"));
+    assert_false(has(declares, "gone"));
+    check_changes(declares, "gone new=3 other=2 ");
+    declares_free(declares);
+}
+
+static void each_reload_starts_where_the_last_one_ended(void **state)
+{
+    Declared items[ITEMS_MAX];
+    Declares *declares = declares_new();
+    (void)state;
+    stored(declares, "handler x", "1");
+    declares_set(declares, NULL);
+    check_changes(declares, "x ");
+    declares_set(declares, list_of(items, "x=1"));
+    check_changes(declares, "x=1 ");
+    declares_set(declares, list_of(items, "x=1"));
+    check_changes(declares, "");
+    /* Two before the first was told: the second counts, from where the store is. */
+    declares_set(declares, list_of(items, "y=1"));
+    declares_set(declares, list_of(items, "x=1 z=1"));
+    assert_false(has(declares, "y"));
+    check_changes(declares, "z=1 ");
+    declares_free(declares);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_differs_from_the_store_is_defined),
+        cmocka_unit_test(each_reload_starts_where_the_last_one_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
