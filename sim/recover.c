@@ -219,9 +219,25 @@ static void load_into(Machine *machine, const Load *load,
     loaded_done(&loaded);
 }
 
-static void load_handler(void *context, const Definition *definition)
+typedef struct StoredTable {
+    Node *node;
+    Slice table;
+} StoredTable;
+
+static void load_definition(void *context, const Definition *definition)
 {
-    node_load_handler(context, definition->value);
+    const StoredTable *stored = context;
+    node_load_definition(stored->node, stored->table, definition);
+}
+
+static void load_definitions(Machine *machine)
+{
+    const char *table;
+    for (size_t i = 0; (table = node_definitions(i)); i++) {
+        StoredTable stored = { machine->node, slice_text(table) };
+        (void)!machine->store->kind->definitions(machine->store, stored.table,
+                                                 load_definition, &stored, NULL);
+    }
 }
 
 static void open_node(Machine *machine)
@@ -240,8 +256,7 @@ static void open_node(Machine *machine)
     machine->applied_number = options.turn;
     machine->node = node_new(&options);
     machine->decided = store_memory_clone(store);
-    (void)!store->kind->definitions(store, SLICE_LITERAL(HANDLER_TABLE), load_handler,
-                                    machine->node, NULL);
+    load_definitions(machine);
     load_into(machine, &(Load){ .kind = LOAD_LANES }, node_load_lane);
     Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };
     load_into(machine, &running, node_load_running);

@@ -84,6 +84,13 @@ typedef struct Op {
     Slice value;
 } Op;
 
+/* What OP_PUT keeps in a table: handler, tenant, setting, ... */
+typedef struct Definition {
+    Slice tenant;
+    Slice key;
+    Slice value;
+} Definition;
+
 /* Where in a node's journal its store has arrived; kept in the same transaction. */
 typedef struct ReadPoint {
     uint32_t node;

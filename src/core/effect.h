@@ -27,7 +27,7 @@ typedef enum Wait {
 } Wait;
 
 typedef enum LoadWhat { /* for whom a load is; goes into the store's own words outside */
-                        WANT_WINDOW,
+                        WANT_WINDOW, /* key: the type whose lane it is, if it has one */
                         WANT_DUE,
                         WANT_JOB,
                         WANT_KEY,

@@ -93,12 +93,9 @@ void handler_pack(Buf *out, const Handler *handler)
 
 Err handler_unpack(Slice packed, Handler *out_handler)
 {
-    Handler handler = { 0 };
-    PackField in;
-    while (pack_next(&packed, &in))
-        if (fields_set(&handler_fields, &in, &handler))
-            return ERR_CORRUPT;
-    if (pack_damaged(packed) || (unsigned)handler.lang >= LANGS)
+    Handler handler;
+    Err err = fields_unpack(packed, &handler_fields, sizeof handler, &handler);
+    if (err || (unsigned)handler.lang >= LANGS)
         return ERR_CORRUPT;
     *out_handler = handler;
     return ERR_OK;

@@ -68,6 +68,7 @@ typedef enum JobFlag {
                                 what the job left open */
     JOB_OPEN_QUEUE = 1 << 15,    /* with it: its queue, */
     JOB_OPEN_PRIORITY = 1 << 16, /* its priority */
+    JOB_SEGREGATED = 1 << 25,    /* waits in a lane of its type's own */
 } JobFlag;
 
 typedef struct Outcome {
@@ -173,6 +174,12 @@ Job job_copy(Arena *arena, const Job *job);
 /* Gives *job what a handler has said for the waiting job in *from: queue, priority,
  * limits, retries, followers, flags. */
 void job_take_handled(Job *job, const Job *from);
+
+/* The type whose lane it waits in; empty: the one lane of its queue. */
+static inline Slice job_lane_type(const Job *job)
+{
+    return job->flags & JOB_SEGREGATED ? job->type : (Slice){ NULL, 0 };
+}
 
 /* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
 bool list_next(Slice *rest, Slice *out_item);

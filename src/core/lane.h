@@ -47,6 +47,7 @@ typedef struct Lane {
         offer; /* in the node's heap while it has something to offer; must be first */
     uint32_t tenant;
     uint32_t queue;
+    uint32_t type; /* of a tenant that segregates them; 0: all of the queue's */
     bool pull;
     bool more;
     bool loading;

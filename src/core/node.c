@@ -104,6 +104,7 @@ void node_free(Node *node)
     map_done(&node->touched_before);
     map_done(&node->unblock);
     node_handlers_free(node);
+    node_tenants_free(node);
     names_done(&node->names);
     mem_free(node->slots);
     arena_done(&node->own);
@@ -157,12 +158,8 @@ void node_erase(Node *node, JobId id, uint32_t attempt)
     effect->attempt = attempt;
 }
 
-static void define(Node *node, const Event *event)
+Effect *node_define(Node *node, const Event *event)
 {
-    if (slice_is(event->table, HANDLER_TABLE)) {
-        node_define_handler(node, event);
-        return;
-    }
     Op *op = node_op(node, event->value.data ? OP_PUT : OP_DELETE, 0);
     op->table = node_keep(node, event->table);
     op->tenant = node_keep(node, event->tenant);
@@ -173,7 +170,41 @@ static void define(Node *node, const Event *event)
     defined->tenant = op->tenant;
     defined->key = op->key;
     defined->value = op->value;
-    node_reply(node, event->request, ERR_OK, NULL);
+    return node_reply(node, event->request, ERR_OK, NULL);
+}
+
+/* Definitions that the node itself looks at; all others only go to the store. */
+static const struct Definer {
+    const char *table;
+    void (*define)(Node *node, const Event *event);
+    void (*load)(Node *node, const Definition *definition);
+} definers[] = {
+    { HANDLER_TABLE, node_define_handler, node_load_handler },
+    { TENANT_TABLE, node_define_tenant, node_load_tenant },
+};
+#define DEFINERS (sizeof definers / sizeof *definers)
+
+static void define(Node *node, const Event *event)
+{
+    for (size_t i = 0; i < DEFINERS; i++) {
+        if (!slice_is(event->table, definers[i].table))
+            continue;
+        definers[i].define(node, event);
+        return;
+    }
+    node_define(node, event);
+}
+
+const char *node_definitions(size_t number)
+{
+    return number < DEFINERS ? definers[number].table : NULL;
+}
+
+void node_load_definition(Node *node, Slice table, const Definition *definition)
+{
+    for (size_t i = 0; i < DEFINERS; i++)
+        if (slice_is(table, definers[i].table))
+            definers[i].load(node, definition);
 }
 
 static void started(Node *node, const Event *event)

@@ -57,7 +57,10 @@ void node_free(Node *node);
 void node_load_running(Node *node, const Job *job);
 void node_load_lane(Node *node, const Job *head);
 bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now); /* false: unknown */
-void node_load_handler(Node *node, Slice packed);                 /* newest versions */
+/* Definitions of the tables that the node itself looks at: their names by number, NULL
+ * behind the last. */
+const char *node_definitions(size_t number);
+void node_load_definition(Node *node, Slice table, const Definition *definition);
 void node_recovered(Node *node);
 
 /* One turn. */

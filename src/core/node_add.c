@@ -21,6 +21,7 @@ static void begin_life(Node *node, Job *job)
     job->lock = (Slice){ NULL, 0 };
     uint32_t tenant = names_intern(&node->names, job->tenant);
     uint32_t type = names_intern(&node->names, job->type);
+    job->flags |= node_segregates(node, tenant) ? (unsigned)JOB_SEGREGATED : 0;
     bool own = job->command.bytes > 0;
     job->flags |= own ? (unsigned)JOB_COMMAND : 0;
     const Handler *handler = own ? NULL : node_usable_handler(node, tenant, type);

@@ -49,10 +49,10 @@ static const Handler *remember(Node *node, const Handler *handler)
     return &entry->handler;
 }
 
-void node_load_handler(Node *node, Slice packed)
+void node_load_handler(Node *node, const Definition *definition)
 {
     Handler handler;
-    if (handler_unpack(packed, &handler))
+    if (handler_unpack(definition->value, &handler))
         return;
     remember(node, &handler);
     /* The node may have ended between setting it and freeing the jobs that wait. */

@@ -17,6 +17,7 @@ void node_keys_applied(Node *node, uint64_t number);
 const Handler *node_find_handler(const Node *node, uint32_t tenant, uint32_t type);
 const Handler *node_usable_handler(const Node *node, uint32_t tenant, uint32_t type);
 void node_define_handler(Node *node, const Event *event);
+void node_load_handler(Node *node, const Definition *definition);
 void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer);
 void node_handler_arrives(Node *node, Job *job, Op *op);
 void node_handlers_free(Node *node);
@@ -25,6 +26,12 @@ void node_blocked_due(Node *node, const Job *job); /* its window is over */
 void node_ask_unblocked(Node *node); /* again what the store could not answer */
 bool node_can_run(const Node *node, const Head *head);
 int64_t node_blocked_until(const Node *node, const Head *head);
+
+/* node_tenant.c */
+void node_define_tenant(Node *node, const Event *event);
+void node_load_tenant(Node *node, const Definition *definition);
+void node_tenants_free(Node *node);
+bool node_segregates(const Node *node, uint32_t tenant);
 
 /* node_act.c */
 void node_act(Node *node, const Event *event);
@@ -72,6 +79,7 @@ bool node_touched_since(const Node *node, JobId id, uint64_t number);
 size_t node_window_limit(const Node *node);
 
 /* node.c */
+Effect *node_define(Node *node, const Event *event); /* plainly; returns the reply */
 Op *node_op(Node *node, OpKind kind, JobId id);
 Effect *node_changed(Node *node, const Head *head, JobState was, JobState state);
 Effect *node_reply(Node *node, Requester request, Err err, const char *problem);

@@ -8,10 +8,25 @@
 
 #include <assert.h>
 
-static uint64_t lane_key(const Head *head)
+/* A queue, or one type of it, as one number. */
+static uint32_t line_number(Node *node, const Head *head)
+{
+    if (!(head->flags & JOB_SEGREGATED))
+        return head->queue;
+    char pair[QUEUE_NAME_BYTES_MAX + 1 + NAME_BYTES_MAX];
+    Slice queue = names_text(&node->names, head->queue);
+    Slice type = names_text(&node->names, head->type);
+    assert(queue.bytes + 1 + type.bytes <= sizeof pair);
+    memcpy(pair, queue.data, queue.bytes);
+    pair[queue.bytes] = '\0'; /* no name holds it: pairs are no names */
+    memcpy(pair + queue.bytes + 1, type.data, type.bytes);
+    return names_intern(&node->names, slice_of(pair, queue.bytes + 1 + type.bytes));
+}
+
+static uint64_t lane_key(Node *node, const Head *head)
 {
     bool pull = (head->flags & JOB_PULL) != 0;
-    return (uint64_t)head->tenant << 33 | (uint64_t)head->queue << 1 | pull;
+    return (uint64_t)head->tenant << 33 | (uint64_t)line_number(node, head) << 1 | pull;
 }
 
 size_t node_window_limit(const Node *node)
@@ -27,15 +42,17 @@ size_t node_window_limit(const Node *node)
 
 Lane *node_lane(Node *node, const Head *head)
 {
-    Lane *lane = map_find(&node->lanes, lane_key(head));
+    uint64_t key = lane_key(node, head);
+    Lane *lane = map_find(&node->lanes, key);
     if (lane)
         return lane;
     lane = MEM_NEW(Lane);
     lane->tenant = head->tenant;
     lane->queue = head->queue;
+    lane->type = head->flags & JOB_SEGREGATED ? head->type : 0;
     lane->pull = (head->flags & JOB_PULL) != 0;
     lane->tour = node->tour;
-    map_put(&node->lanes, lane_key(head), lane);
+    map_put(&node->lanes, key, lane);
     return lane;
 }
 
@@ -47,6 +64,8 @@ static void ask_window(Node *node, Lane *lane)
     lane->loading = true;
     effect->tenant = names_text(&node->names, lane->tenant);
     effect->queue = names_text(&node->names, lane->queue);
+    if (lane->type)
+        effect->key = names_text(&node->names, lane->type);
     effect->pull = lane->pull;
     effect->limit = (uint32_t)node_window_limit(node);
     const Head *last = lane_last(lane);
@@ -63,13 +82,15 @@ static Head lane_pattern(const Lane *lane)
 {
     return (Head){ .tenant = lane->tenant,
                    .queue = lane->queue,
-                   .flags = lane->pull ? JOB_PULL : 0 };
+                   .type = lane->type,
+                   .flags = (lane->pull ? (uint32_t)JOB_PULL : 0) |
+                            (lane->type ? (uint32_t)JOB_SEGREGATED : 0) };
 }
 
 static void drop_lane(Node *node, Lane *lane)
 {
     Head head = lane_pattern(lane);
-    map_remove(&node->lanes, lane_key(&head));
+    map_remove(&node->lanes, lane_key(node, &head));
     heap_remove(&node->offers, &lane->offer);
     lane_done(lane);
     mem_free(lane);
@@ -89,7 +110,7 @@ static void rest_or_drop(Node *node, Lane *lane)
     lane->resting = true;
     Head head = lane_pattern(lane);
     MEM_PUSH(node->resting, node->resting_count, node->resting_capacity) =
-        lane_key(&head);
+        lane_key(node, &head);
 }
 
 void node_tour_begin(Node *node, uint64_t tour)
@@ -141,7 +162,7 @@ void node_ready(Node *node, const Head *head)
 
 void node_unready(Node *node, const Head *head)
 {
-    Lane *lane = map_find(&node->lanes, lane_key(head));
+    Lane *lane = map_find(&node->lanes, lane_key(node, head));
     if (!lane)
         return;
     heap_remove(&node->offers, &lane->offer);

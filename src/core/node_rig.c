@@ -237,6 +237,7 @@ static bool wanted(const Effect *effect, const Job *job)
     case WANT_WINDOW:
         return job->state == JOB_READY && slice_equal(job->tenant, effect->tenant) &&
                slice_equal(job->queue, effect->queue) &&
+               slice_equal(job_lane_type(job), effect->key) &&
                ((job->flags & JOB_PULL) != 0) == effect->pull &&
                (!effect->behind || before(&key, job, WANT_WINDOW));
     case WANT_DUE:
@@ -442,9 +443,11 @@ void rig_reopen(Rig *rig, bool alive)
     node_free(rig->node);
     rig->answer_count = 0;
     rig->node = new_node(rig);
-    for (size_t i = 0; i < rig->definition_count; i++)
-        if (slice_is(rig->definitions[i].table, HANDLER_TABLE))
-            node_load_handler(rig->node, rig->definitions[i].value);
+    for (size_t i = 0; i < rig->definition_count; i++) {
+        const RigDefinition *at = &rig->definitions[i];
+        node_load_definition(rig->node, at->table,
+                             &(Definition){ at->tenant, at->key, at->value });
+    }
     for (size_t i = 0; i < rig->count; i++) {
         const Job *job = &rig->jobs[i];
         if (job->state == JOB_READY)

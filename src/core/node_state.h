@@ -8,6 +8,7 @@
 #include "core/lane.h"
 #include "core/node.h"
 #include "core/outcome.h"
+#include "core/tenant.h"
 
 #define TICK_MS            1000 /* a pass at least this often (S3.50) */
 #define DUE_LOAD_MAX       500  /* promotions per step: a batch stays small */
@@ -89,6 +90,7 @@ struct Node {
     Names names;
     Map handlers; /* HandlerEntry by tenant and type */
     Map unblock;  /* the same keys: their blocked jobs are to be asked for again */
+    Map tenants;  /* Tenant by number of the name */
     Map lanes;
     Heap offers; /* lanes with something to offer, by tour and waiting time */
     Map running; /* by job id */

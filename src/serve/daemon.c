@@ -216,9 +216,31 @@ static void stored_setting(void *context, const Definition *definition)
     stored->bits |= setting_bit(definition->key);
 }
 
-static void stored_handler(void *context, const Definition *definition)
+typedef struct StoredTable {
+    Node *node;
+    Slice table;
+} StoredTable;
+
+static void stored_definition(void *context, const Definition *definition)
 {
-    node_load_handler(context, definition->value);
+    const StoredTable *stored = context;
+    node_load_definition(stored->node, stored->table, definition);
+}
+
+static Err load_definitions(Daemon *daemon, Error *why)
+{
+    Store *store = daemon->store;
+    const char *table;
+    Err err = ERR_OK;
+    for (size_t i = 0; !err && (table = node_definitions(i)); i++) {
+        StoredTable stored = { daemon->node, slice_text(table) };
+        err = store->kind->definitions(store, stored.table, stored_definition, &stored,
+                                       why);
+    }
+    if (!err)
+        err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
+                                       declares_stored, daemon->declares, why);
+    return err;
 }
 
 static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const Job *),
@@ -259,12 +281,7 @@ static Err open_node(Daemon *daemon, Error *why)
         return err;
     daemon->settings_stored = stored.bits;
     daemon->node = node_new(&options);
-    err = store->kind->definitions(store, SLICE_LITERAL(HANDLER_TABLE), stored_handler,
-                                   daemon->node, why);
-    if (err)
-        return err;
-    err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE), declares_stored,
-                                   daemon->declares, why);
+    err = load_definitions(daemon, why);
     if (err)
         return err;
     declare(daemon);

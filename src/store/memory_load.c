@@ -34,6 +34,7 @@ static int by_dt(const void *a, const void *b)
 static bool same_lane(const Job *a, const Job *b)
 {
     return slice_equal(a->tenant, b->tenant) && slice_equal(a->queue, b->queue) &&
+           slice_equal(job_lane_type(a), job_lane_type(b)) &&
            (a->flags & JOB_PULL) == (b->flags & JOB_PULL);
 }
 
@@ -58,6 +59,7 @@ static bool in_window(const Load *load, const Job *job)
 {
     Job key = { .id = load->behind_id, .priority = load->priority, .dt_ms = load->dt_ms };
     return job->state == JOB_READY && slice_equal(job->tenant, load->tenant) &&
+           slice_equal(job_lane_type(job), load->key) &&
            slice_equal(job->queue, load->queue) &&
            ((job->flags & JOB_PULL) != 0) == load->pull &&
            (!load->behind || dispatch_order(&key, job) < 0);

@@ -455,6 +455,40 @@ static void each_lane_shows_its_head(Scene *scene)
     loaded_done(&window);
 }
 
+/* S2.7: types that are segregated wait in lanes of their own, but count with their queue.
+ */
+static void segregated_types_have_lanes_of_their_own(Scene *scene)
+{
+    static const Slice types[] = { { "one", 3 }, { "two", 3 } };
+    JobId ids[2];
+    JobId plain = scene_add_ready(scene, "q");
+    for (size_t i = 0; i < 2; i++) {
+        Job *job = scene_job(scene, "q");
+        job->type = types[i];
+        job->flags = JOB_SEGREGATED;
+        ids[i] = scene_add(scene, job);
+    }
+    Loaded heads = scene_load(scene, &(Load){ .kind = LOAD_LANES });
+    assert_int_equal(heads.count, 3);
+    loaded_done(&heads);
+    scene_expect_window(scene, "q", &plain, 1);
+    Load load = { .kind = LOAD_WINDOW,
+                  .tenant = SLICE_LITERAL(SCENE_TENANT),
+                  .queue = SLICE_LITERAL("q") };
+    for (size_t i = 0; i < 2; i++) {
+        load.key = types[i];
+        Loaded window = scene_load(scene, &load);
+        assert_int_equal(window.count, 1);
+        assert_true(window.jobs[0].id == ids[i]);
+        assert_true(window.jobs[0].flags & JOB_SEGREGATED);
+        loaded_done(&window);
+    }
+    load.key = SLICE_LITERAL("three");
+    Loaded none = scene_load(scene, &load);
+    assert_int_equal(none.count, 0);
+    loaded_done(&none);
+}
+
 static void what_is_due_comes_oldest_first(Scene *scene)
 {
     JobId ids[4];
@@ -701,6 +735,7 @@ const SceneRow scenes_of_jobs[] = {
     SCENE(pausing_keeps_slot_and_lease),
     SCENE(a_lane_gives_out_in_order),
     SCENE(each_lane_shows_its_head),
+    SCENE(segregated_types_have_lanes_of_their_own),
     SCENE(what_is_due_comes_oldest_first),
     SCENE(jobs_that_wait_for_a_handler_are_found),
     SCENE(a_job_takes_what_its_first_handler_says),

@@ -2,9 +2,17 @@
 /* sqlite_catalog.c - see sqlite_catalog.h. */
 #include "store/sqlite_catalog.h"
 
-static uint64_t lane_key(uint32_t tenant, uint32_t queue, bool pull)
+/* What tells lanes apart: numbers of names, in bytes that can be compared. */
+typedef struct LaneKey {
+    uint32_t tenant;
+    uint32_t queue;
+    uint32_t type;
+    uint32_t pull;
+} LaneKey;
+
+static Slice key_bytes(const LaneKey *key)
 {
-    return (uint64_t)tenant << 33 | (uint64_t)queue << 1 | pull;
+    return slice_of((const char *)key, sizeof *key);
 }
 
 static uint64_t slot_key(uint32_t node, uint32_t slot)
@@ -18,19 +26,16 @@ static void *as_value(uint32_t number)
     return (void *)(uintptr_t)number;
 }
 
-static uint32_t as_number(const void *value)
-{
-    return (uint32_t)(uintptr_t)value;
-}
-
 /* --- Reading ------------------------------------------------------------------- */
 
-static void keep_lane(Catalog *catalog, uint32_t tenant, uint32_t queue, bool pull)
+static void keep_lane(Catalog *catalog, const LaneKey *key)
 {
-    CatalogLane lane = { .tenant = tenant, .queue = queue, .pull = pull };
+    CatalogLane lane = { .tenant = key->tenant,
+                         .queue = key->queue,
+                         .type = key->type,
+                         .pull = key->pull != 0 };
     MEM_PUSH(catalog->lanes, catalog->lane_count, catalog->lane_capacity) = lane;
-    map_put(&catalog->lane_numbers, lane_key(tenant, queue, pull),
-            as_value((uint32_t)catalog->lane_count));
+    names_intern(&catalog->lane_numbers, key_bytes(key)); /* counts as lanes do */
 }
 
 /* Numbers without gaps are what rows rely on. */
@@ -53,9 +58,11 @@ void catalog_load_names(Catalog *catalog, Db *db)
     sqlite3_bind_int64(stmt, 1, (int64_t)catalog->lane_count);
     while (db_row(db, stmt))
         if (in_step(db, sqlite3_column_int64(stmt, 0), catalog->lane_count))
-            keep_lane(catalog, (uint32_t)sqlite3_column_int64(stmt, 1),
-                      (uint32_t)sqlite3_column_int64(stmt, 2),
-                      sqlite3_column_int(stmt, 3) != 0);
+            keep_lane(catalog,
+                      &(LaneKey){ .tenant = (uint32_t)sqlite3_column_int64(stmt, 1),
+                                  .queue = (uint32_t)sqlite3_column_int64(stmt, 2),
+                                  .type = (uint32_t)sqlite3_column_int64(stmt, 4),
+                                  .pull = sqlite3_column_int(stmt, 3) != 0 });
 }
 
 static void load_slots(Catalog *catalog, Db *db)
@@ -95,7 +102,7 @@ void catalog_drop(Catalog *catalog)
 {
     names_done(&catalog->names);
     mem_free(catalog->lanes);
-    map_done(&catalog->lane_numbers);
+    names_done(&catalog->lane_numbers);
     mem_free(catalog->touched);
     map_done(&catalog->slots);
     points_done(&catalog->points);
@@ -119,30 +126,36 @@ uint32_t catalog_name(Catalog *catalog, Db *db, Slice text)
     return number;
 }
 
-uint32_t catalog_find_lane(const Catalog *catalog, Slice tenant, Slice queue, bool pull)
+uint32_t catalog_find_lane(const Catalog *catalog, const Job *job)
 {
-    uint32_t tenant_number = tenant.bytes ? names_find(&catalog->names, tenant) : 0;
-    uint32_t queue_number = queue.bytes ? names_find(&catalog->names, queue) : 0;
-    return as_number(
-        map_find(&catalog->lane_numbers, lane_key(tenant_number, queue_number, pull)));
+    Slice texts[] = { job->tenant, job->queue, job_lane_type(job) };
+    uint32_t numbers[3] = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        numbers[i] = texts[i].bytes ? names_find(&catalog->names, texts[i]) : 0;
+        if (texts[i].bytes && !numbers[i])
+            return 0;
+    }
+    LaneKey key = { numbers[0], numbers[1], numbers[2], (job->flags & JOB_PULL) != 0 };
+    return names_find(&catalog->lane_numbers, key_bytes(&key));
 }
 
 uint32_t catalog_lane(Catalog *catalog, Db *db, const Job *job)
 {
-    bool pull = (job->flags & JOB_PULL) != 0;
-    uint32_t tenant = catalog_name(catalog, db, job->tenant);
-    uint32_t queue = catalog_name(catalog, db, job->queue);
-    uint64_t key = lane_key(tenant, queue, pull);
-    uint32_t number = as_number(map_find(&catalog->lane_numbers, key));
+    LaneKey key = { .tenant = catalog_name(catalog, db, job->tenant),
+                    .queue = catalog_name(catalog, db, job->queue),
+                    .type = catalog_name(catalog, db, job_lane_type(job)),
+                    .pull = (job->flags & JOB_PULL) != 0 };
+    uint32_t number = names_find(&catalog->lane_numbers, key_bytes(&key));
     if (number)
         return number;
-    keep_lane(catalog, tenant, queue, pull);
+    keep_lane(catalog, &key);
     number = (uint32_t)catalog->lane_count;
     sqlite3_stmt *stmt = db_statement(db, SQL_LANE_ADD);
     sqlite3_bind_int64(stmt, 1, number);
-    sqlite3_bind_int64(stmt, 2, tenant);
-    sqlite3_bind_int64(stmt, 3, queue);
-    sqlite3_bind_int64(stmt, 4, pull);
+    sqlite3_bind_int64(stmt, 2, key.tenant);
+    sqlite3_bind_int64(stmt, 3, key.queue);
+    sqlite3_bind_int64(stmt, 4, key.pull);
+    sqlite3_bind_int64(stmt, 5, key.type);
     db_run(db, stmt);
     return number;
 }

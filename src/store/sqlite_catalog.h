@@ -14,6 +14,7 @@
 typedef struct CatalogLane {
     uint32_t tenant; /* names */
     uint32_t queue;
+    uint32_t type; /* 0: every type of the queue */
     bool pull;
     bool touched;
     int64_t change[JOB_STATES]; /* of its counts, by the commit under way */
@@ -24,8 +25,8 @@ typedef struct Catalog {
     CatalogLane *lanes; /* by number - 1 */
     size_t lane_count;
     size_t lane_capacity;
-    Map lane_numbers;
-    uint32_t *touched; /* lanes with changed counts */
+    Names lane_numbers; /* numbers of lanes by their LaneKey */
+    uint32_t *touched;  /* lanes with changed counts */
     size_t touched_count;
     size_t touched_capacity;
     Map slots; /* those that are in the file */
@@ -44,8 +45,8 @@ uint32_t catalog_name(Catalog *catalog, Db *db, Slice text); /* 0 for "" */
 uint32_t catalog_lane(Catalog *catalog, Db *db, const Job *job);
 void catalog_slot(Catalog *catalog, Db *db, uint32_t node, uint32_t slot);
 
-/* 0 when there is no such lane. */
-uint32_t catalog_find_lane(const Catalog *catalog, Slice tenant, Slice queue, bool pull);
+/* 0 when there is no such lane; `job` as a pattern. */
+uint32_t catalog_find_lane(const Catalog *catalog, const Job *job);
 
 /* "" for 0, and for a number that no name has: rows are not trusted. */
 static inline Slice catalog_text(const Catalog *catalog, uint32_t name)

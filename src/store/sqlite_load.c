@@ -90,8 +90,12 @@ static void load_lanes(Loading *in)
 static void load_window(Loading *in)
 {
     const Load *load = in->load;
-    uint32_t lane =
-        catalog_find_lane(&in->sqlite->catalog, load->tenant, load->queue, load->pull);
+    Job pattern = { .tenant = load->tenant,
+                    .queue = load->queue,
+                    .type = load->key,
+                    .flags = (load->pull ? (uint32_t)JOB_PULL : 0) |
+                             (load->key.bytes ? (uint32_t)JOB_SEGREGATED : 0) };
+    uint32_t lane = catalog_find_lane(&in->sqlite->catalog, &pattern);
     if (!lane)
         return;
     sqlite3_stmt *stmt =

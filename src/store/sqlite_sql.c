@@ -33,17 +33,19 @@ static const char *const texts[SQL_STATEMENTS] = {
 
     [SQL_NAMES] = "SELECT id, text FROM name WHERE id > ?1 ORDER BY id",
     [SQL_NAME_ADD] = "INSERT INTO name(id, text) VALUES(?1, ?2)",
-    [SQL_LANES] = "SELECT id, tenant, queue, pull FROM lane WHERE id > ?1 ORDER BY id",
-    [SQL_LANE_ADD] = "INSERT INTO lane(id, tenant, queue, pull) VALUES(?1, ?2, ?3, ?4)",
+    [SQL_LANES] = "SELECT id, tenant, queue, pull, type FROM lane WHERE id > ?1"
+                  " ORDER BY id",
+    [SQL_LANE_ADD] = "INSERT INTO lane(id, tenant, queue, pull, type)"
+                     " VALUES(?1, ?2, ?3, ?4, ?5)",
     [SQL_SLOTS] = "SELECT id, node, slot FROM slot ORDER BY id",
     [SQL_SLOT_ADD] = "INSERT INTO slot(id, node, slot) VALUES(?1, ?2, ?3)",
     [SQL_COUNT_ADD] = "INSERT INTO lane_count(lane, state, count) VALUES(?1, ?2, ?3)"
                       " ON CONFLICT DO UPDATE SET count = count + excluded.count",
     [SQL_COUNTS] = "SELECT coalesce(t.text, ''), coalesce(q.text, ''), l.pull, c.state,"
-                   " c.count FROM lane_count c JOIN lane l ON l.id = c.lane"
+                   " sum(c.count) FROM lane_count c JOIN lane l ON l.id = c.lane"
                    " LEFT JOIN name t ON t.id = l.tenant"
                    " LEFT JOIN name q ON q.id = l.queue WHERE c.count <> 0"
-                   " ORDER BY 1, 2, 3, 4",
+                   " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
     [SQL_POINTS] = "SELECT node, position, number, last_id, results FROM point",
     [SQL_POINT_PUT] = "INSERT OR REPLACE INTO point(node, position, number, last_id,"
                       " results) VALUES(?1, ?2, ?3, ?4, ?5)",

@@ -34,7 +34,7 @@ typedef struct StoreOptions {
 
 typedef enum LoadKind {
     LOAD_LANES,  /* the first ready job of every lane */
-    LOAD_WINDOW, /* ready jobs of one lane in order, behind a key */
+    LOAD_WINDOW, /* ready jobs of one lane (`key`: its type, if it has one) in order */
     LOAD_DUE,    /* deferred, retrying and blocked jobs whose dt has come, oldest first */
     LOAD_BLOCKED,  /* blocked jobs of tenant and type (in `key`), oldest first */
     LOAD_RUNNING,  /* running and paused jobs of `lock` */
@@ -86,13 +86,6 @@ typedef struct Loaded {
 void loaded_done(Loaded *loaded);
 
 #define STORE_TABLE_NODE "node" /* not for OP_PUT */
-
-/* One stored definition (handler, queue, setting, ...). */
-typedef struct Definition {
-    Slice tenant;
-    Slice key;
-    Slice value;
-} Definition;
 
 typedef struct LaneCount { /* how many jobs of a lane are in a state */
     Slice tenant;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenant.c - see tenant.h. */
+#include "core/tenant.h"
+
+#include "base/fields.h"
+
+#include <stddef.h>
+
+static const FieldRow rows[] = {
+    { 1, offsetof(Tenant, created_ms), FIELD_64 },
+    { 2, offsetof(Tenant, segregate_types), FIELD_BOOL },
+};
+
+static const Fields fields = { rows, FIELDS_COUNT(rows), NULL };
+
+void tenant_pack(Buf *out, const Tenant *tenant)
+{
+    fields_pack(out, &fields, tenant);
+}
+
+Err tenant_unpack(Slice packed, Tenant *out_tenant)
+{
+    return fields_unpack(packed, &fields, sizeof *out_tenant, out_tenant);
+}

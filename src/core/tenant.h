@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenant.h - what is set for a tenant. Tenants need no definition: one that nobody
+ * defined has the defaults. Kept as definitions of TENANT_TABLE under the tenant's name.
+ */
+#ifndef CORE_TENANT_H
+#define CORE_TENANT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+#define TENANT_TABLE "tenant"
+
+typedef struct Tenant {
+    int64_t created_ms;   /* when it was first set; 0: never */
+    bool segregate_types; /* each type of its jobs waits in a lane of its own (S2.7);
+                             holds for jobs that are added from then on */
+} Tenant;
+
+void tenant_pack(Buf *out, const Tenant *tenant);
+MUST_CHECK Err tenant_unpack(Slice packed, Tenant *out_tenant);
+
+#endif
