@@ -30,10 +30,11 @@ void mailbox_put(Mailbox *box, Mail *mail)
     bool was_empty = !box->first;
     *box->last = mail;
     box->last = &mail->next;
-    if (was_empty)
-        pthread_cond_signal(&box->filled);
     pthread_mutex_unlock(&box->lock);
-    if (was_empty && box->wake)
+    if (!was_empty)
+        return;
+    pthread_cond_signal(&box->filled); /* without the lock, which the taker wants next */
+    if (box->wake)
         box->wake(box->wake_context);
 }
 

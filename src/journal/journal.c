@@ -204,11 +204,17 @@ uint64_t journal_write(Journal *journal, const Record *record, Buf *give)
 void journal_flush(Journal *journal)
 {
     pthread_mutex_lock(&journal->lock);
-    if (journal->queue.count) {
-        journal->flush = true;
-        pthread_cond_signal(&journal->work);
-    }
+    bool any = journal->queue.count > 0;
+    journal->flush = journal->flush || any;
     pthread_mutex_unlock(&journal->lock);
+    if (any)
+        pthread_cond_signal(&journal->work); /* the writer wants the lock next */
+}
+
+void journal_flush_here(Journal *journal)
+{
+    if (!writer_commit_here(journal))
+        journal_flush(journal);
 }
 
 /* --- Waiting and asking ---------------------------------------------------- */

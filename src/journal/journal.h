@@ -52,6 +52,10 @@ uint64_t journal_write(Journal *journal, const Record *record, Buf *give);
 /* Starts the write of everything appended so far (end of a turn). */
 void journal_flush(Journal *journal);
 
+/* The same, but on this thread, to its end, if the writer has nothing to do: saves the
+ * two wake-ups between the threads where only one client waits. */
+void journal_flush_here(Journal *journal);
+
 /* Waits until everything up to `position` is durable (S2.66); negative: no limit. Any
  * thread. */
 MUST_CHECK Err journal_wsync(Journal *journal, uint64_t position, int64_t timeout_ms);

@@ -523,6 +523,34 @@ static void an_idle_journal_notes_what_is_durable(void **state)
     fixture_done(&fixture);
 }
 
+/* The appending thread and the writer's take turns, and neither loses a record. */
+static void a_flush_here_is_durable_at_its_return_or_soon(void **state)
+{
+    (void)state;
+    Fixture fixture;
+    fixture_init(&fixture);
+    fixture.options.segment_bytes = 8192;
+    fixture_open(&fixture);
+    uint64_t end = fixture_write_synced(fixture.journal, 0, 100);
+    bool here = false;
+    int64_t deadline_ms = clock_now().boot_ms + 60000;
+    uint64_t count = 1;
+    while (count < 300 || (!here && clock_now().boot_ms < deadline_ms)) {
+        end = fixture_write(fixture.journal, count++, 100);
+        if (count % 3)
+            journal_flush_here(fixture.journal);
+        else
+            journal_flush(fixture.journal);
+        here = here || (count % 3 && journal_durable(fixture.journal) == end);
+        if (count % 7 == 0)
+            usleep(2000); /* the writer finds time to rest */
+    }
+    assert_true(here);
+    assert_int_equal(journal_wsync(fixture.journal, end, 60000), ERR_OK);
+    assert_int_equal(fixture_read_all(fixture.journal, 0), count);
+    fixture_done(&fixture);
+}
+
 /* A queue gives the bytes of records in order, whatever pieces are taken. */
 static void a_queue_keeps_the_order_of_bytes(void **state)
 {
@@ -580,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_scan_sees_every_record),
         cmocka_unit_test(room_is_there_from_the_start_and_stays),
         cmocka_unit_test(an_idle_journal_notes_what_is_durable),
+        cmocka_unit_test(a_flush_here_is_durable_at_its_return_or_soon),
         cmocka_unit_test(a_queue_keeps_the_order_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,8 @@ typedef struct Writer { /* the writer thread's own */
     int64_t full_ns; /* when the disk last refused room */
 } Writer;
 
+typedef enum WriterRest { REST_NONE, REST_TIMED, REST_UNTIMED } WriterRest;
+
 typedef enum RangeState {
     RANGE_FREE,     /* came back: its time passed */
     RANGE_RESERVED, /* someone reads it */
@@ -80,6 +82,8 @@ struct Journal {
     Queue queue;
     bool flush; /* the queue is to be written */
     bool stop;
+    WriterRest rest;   /* whether the writer waits for work, */
+    bool lent;         /* ... and the appending thread does it */
     bool full;         /* the disk refused room, and has not given any since */
     Err failed;        /* J2 */
     uint64_t wanted;   /* room someone waits for */

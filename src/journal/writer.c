@@ -379,6 +379,51 @@ static void take_queue(Journal *journal)
     journal->flush = false;
 }
 
+/* Sleeps until there is work, or so long; whether the time passed without any. Holds the
+ * lock. Who appends may do the writer's work meanwhile: then it rests on until that is
+ * done. */
+static bool rest(Journal *journal, int64_t ms)
+{
+    struct timespec deadline = deadline_after(ms > 0 ? ms : 0);
+    int timed_out = 0;
+    journal->rest = ms == FOREVER ? REST_UNTIMED : REST_TIMED;
+    if (ms == FOREVER)
+        pthread_cond_wait(&journal->work, &journal->lock);
+    else
+        timed_out = pthread_cond_timedwait(&journal->work, &journal->lock, &deadline);
+    bool lent = journal->lent;
+    while (journal->lent) {
+        journal->rest = REST_UNTIMED;
+        pthread_cond_wait(&journal->work, &journal->lock);
+    }
+    journal->rest = REST_NONE;
+    return timed_out == ETIMEDOUT && !lent;
+}
+
+bool writer_commit_here(Journal *journal)
+{
+    pthread_mutex_lock(&journal->lock);
+    bool free = journal->queue.count && journal->rest && !journal->lent &&
+                !journal->failed && !journal->full && !journal->stop &&
+                !journal->wanted && queue_empty(&journal->writer.taken);
+    if (free) {
+        journal->lent = true;
+        take_queue(journal);
+    }
+    pthread_mutex_unlock(&journal->lock);
+    if (!free)
+        return false;
+    Err err = commit_taken(journal);
+    if (err)
+        fail(journal, err);
+    pthread_mutex_lock(&journal->lock);
+    journal->lent = false;
+    if (journal->rest == REST_UNTIMED || journal->stop || journal->wanted)
+        pthread_cond_signal(&journal->work); /* else it wakes soon by itself */
+    pthread_mutex_unlock(&journal->lock);
+    return true;
+}
+
 /* Waits for something to do; takes the queue if that is it. Holds the lock. */
 static Wake wait_locked(Journal *journal, uint64_t *out_wanted)
 {
@@ -397,13 +442,7 @@ static Wake wait_locked(Journal *journal, uint64_t *out_wanted)
             return WAKE_WANTED;
         }
         int64_t ms = journal->failed ? FOREVER : patience_ms(journal);
-        struct timespec deadline = deadline_after(ms > 0 ? ms : 0);
-        int timed_out = 0;
-        if (ms == FOREVER)
-            pthread_cond_wait(&journal->work, &journal->lock);
-        else if (ms)
-            timed_out = pthread_cond_timedwait(&journal->work, &journal->lock, &deadline);
-        if (!ms || timed_out == ETIMEDOUT)
+        if (!ms || rest(journal, ms))
             return WAKE_IDLE;
     }
 }

@@ -44,6 +44,7 @@ static void take_read(Daemon *daemon, Call *call)
     call->mail.next = NULL;
     *daemon->reads_last = call;
     daemon->reads_last = (Call **)(void *)&call->mail.next;
+    keeper_hurry(daemon->keeper, call->needs);
 }
 
 void daemon_reads_release(Daemon *daemon)

@@ -28,7 +28,7 @@ static void wake_loop(void *context)
     uv_async_send(&daemon->wake);
 }
 
-/* Called by the journal's thread. */
+/* Called by the journal's thread, or by the loop in the middle of a turn. */
 static void on_durable(void *context, uint64_t position, Err err)
 {
     Daemon *daemon = context;
@@ -38,7 +38,8 @@ static void on_durable(void *context, uint64_t position, Err err)
         daemon->durable = position;
     if (daemon->keeper)
         keeper_wake(daemon->keeper);
-    wake_loop(daemon);
+    if (err || !pthread_equal(pthread_self(), daemon->thread))
+        wake_loop(daemon);
 }
 
 static size_t event_bytes(const Event *event)
@@ -608,6 +609,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
 {
     Daemon *daemon = MEM_NEW(Daemon);
     daemon->options = *options;
+    daemon->thread = pthread_self(); /* the one that opens it runs it */
     snprintf(daemon->data_dir, sizeof daemon->data_dir, "%s", options->data_dir);
     snprintf(daemon->store_url, sizeof daemon->store_url, "%s", options->store_url);
     snprintf(daemon->listen, sizeof daemon->listen, "%s", options->listen);
@@ -630,7 +632,8 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     KeeperOptions keeper = { .store = daemon->store,
                              .journal = daemon->journal,
                              .answers = &daemon->answers,
-                             .applied = daemon->applied };
+                             .applied = daemon->applied,
+                             .at_once = options->ack_store };
     daemon->keeper = keeper_open(&keeper);
     node_recovered(daemon->node);
     daemon_state_changed(daemon);

@@ -61,6 +61,7 @@ struct Daemon {
     char listen[64];
     char api_url[DAEMON_PATH_BYTES + 8];
 
+    pthread_t thread; /* of the loop */
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t timer;
@@ -102,6 +103,7 @@ struct Daemon {
     size_t mark_first;
     size_t mark_count;
     size_t mark_capacity;
+    int64_t sync_ns;         /* the last sync took about so long */
     uint64_t applied;        /* journal position that the store has */
     uint64_t applied_number; /* last turn wholly inside it */
 

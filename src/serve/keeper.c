@@ -13,6 +13,11 @@
 #define SYNC_EVERY_BYTES ((uint64_t)64 << 20) /* keeps the store's own log short */
 #define FAILED_WAIT_MS   MS_PER_S
 
+/* As long as no one waits for the store, what becomes durable gathers for a moment: one
+ * transaction instead of many, and the processor is free for the jobs that just began. */
+#define GATHER_MS        10
+#define GATHER_BYTES_MAX ((uint64_t)256 << 10)
+
 /* What one ingestion needs: a batch and as many results as it has operations. What was
  * reserved stays so until it is in the store: whatever fails, the order is kept. */
 typedef struct Intake {
@@ -27,8 +32,9 @@ struct Keeper {
     KeeperOptions options;
     Mailbox box;
     pthread_t thread;
-    _Atomic bool woken; /* a wake is in the box already */
-    Ask *waiting;       /* oldest first */
+    _Atomic bool woken;      /* a wake is in the box already, or has been taken out */
+    _Atomic uint64_t wanted; /* someone waits until the store has come so far */
+    Ask *waiting;            /* oldest first */
     Ask **waiting_last;
     Intake intake;
     uint64_t applied;
@@ -245,7 +251,6 @@ static void receive(Keeper *keeper, Mail *mail)
         mail->next = NULL;
         Ask *ask = (Ask *)(void *)mail;
         if (ask->is_news) { /* a wake: nothing but its arrival matters */
-            keeper->woken = false;
             mem_free(mail);
         } else {
             *keeper->waiting_last = ask;
@@ -255,11 +260,37 @@ static void receive(Keeper *keeper, Mail *mail)
     }
 }
 
+static bool must_not_gather(Keeper *keeper)
+{
+    uint64_t lag = journal_durable(keeper->options.journal) - keeper->applied;
+    if (!lag || lag >= GATHER_BYTES_MAX || keeper->options.at_once ||
+        keeper->wanted > keeper->applied || mailbox_closed(&keeper->box))
+        return true;
+    for (const Ask *ask = keeper->waiting; ask; ask = (const Ask *)(void *)ask->mail.next)
+        if (ask->needs > keeper->applied)
+            return true;
+    return false;
+}
+
+static void gather(Keeper *keeper)
+{
+    int64_t until_ms = clock_now().boot_ms + GATHER_MS;
+    int64_t left_ms = GATHER_MS;
+    while (left_ms > 0 && !must_not_gather(keeper)) {
+        receive(keeper, mailbox_wait(&keeper->box, left_ms));
+        answer_waiting(keeper);
+        left_ms = until_ms - clock_now().boot_ms;
+    }
+    keeper->woken = false; /* before the journal is read: what comes later wakes again */
+}
+
 static void *keeper_run(void *context)
 {
     Keeper *keeper = context;
     for (;;) {
         receive(keeper, mailbox_wait(&keeper->box, MS_PER_S));
+        answer_waiting(keeper);
+        gather(keeper);
         bool any = !keeper->failing || clock_now().boot_ms >= keeper->retry_boot;
         while (any) {
             if (ingest_one(keeper, &any))
@@ -287,13 +318,23 @@ Keeper *keeper_open(const KeeperOptions *options)
     return keeper;
 }
 
-void keeper_wake(Keeper *keeper)
+static void put_wake(Keeper *keeper)
 {
-    if (atomic_exchange(&keeper->woken, true))
-        return;
     KeeperNews *wake = MEM_NEW(KeeperNews);
     wake->is_news = true;
     mailbox_put(&keeper->box, &wake->mail);
+}
+
+void keeper_wake(Keeper *keeper)
+{
+    if (!atomic_exchange(&keeper->woken, true))
+        put_wake(keeper);
+}
+
+void keeper_hurry(Keeper *keeper, uint64_t position)
+{
+    if (atomic_exchange(&keeper->wanted, position) < position)
+        put_wake(keeper);
 }
 
 void keeper_ask(Keeper *keeper, Ask *ask)

@@ -53,6 +53,7 @@ typedef struct KeeperOptions {
     Journal *journal;
     Mailbox *answers; /* Asks and KeeperNews; the loop frees them */
     uint64_t applied; /* where the store is */
+    bool at_once;     /* answers wait for the store: never let it gather */
 } KeeperOptions;
 
 /* Everything that the journal has and the store has not, before any thread runs. */
@@ -61,6 +62,9 @@ MUST_CHECK Err keeper_catch_up(Store *store, Journal *journal, uint64_t *inout_a
 
 Keeper *keeper_open(const KeeperOptions *options);
 void keeper_wake(Keeper *keeper); /* more is durable */
+/* Someone waits until the store has come so far; only the loop calls it, and positions
+ * do not go back. */
+void keeper_hurry(Keeper *keeper, uint64_t position);
 void keeper_ask(Keeper *keeper, Ask *ask);
 void keeper_stop(Keeper *keeper); /* ingests what is durable, then ends its thread */
 void keeper_free(Keeper *keeper); /* after that, when no one wakes it any more */

@@ -205,6 +205,38 @@ static void while_it_fails_the_node_is_told_and_nothing_is_passed_over(void **st
     }
 }
 
+static uint64_t applied_next(World *world)
+{
+    uint64_t applied = 0;
+    for (Mail *mail = mailbox_wait(&world->answers, 10000); mail;) {
+        Mail *next = mail->next;
+        applied = ((const KeeperNews *)(const void *)mail)->applied;
+        mem_free(mail);
+        mail = next;
+    }
+    return applied;
+}
+
+/* No one asks: it gathers for a moment, and then goes in all the same. */
+static void what_no_one_waits_for_is_stored_too(void **state)
+{
+    World *world = *state;
+    open_keeper(world);
+    uint64_t end = 0;
+    for (JobId id = 1; id <= 20; id++)
+        end = append_job(world, id);
+    while (applied_next(world) < end)
+        ;
+    keeper_hurry(world->keeper, end); /* what is there already asks for nothing */
+    end = append_job(world, 21);
+    keeper_hurry(world->keeper, end);
+    while (applied_next(world) < end)
+        ;
+    Ask *answer = ask_for(world, 21, end);
+    assert_int_equal(answer->loaded.count, 1);
+    ask_free(answer);
+}
+
 static void catching_up_applies_each_record_once(void **state)
 {
     World *world = *state;
@@ -237,6 +269,7 @@ int main(void)
         WORLD_TEST(a_question_about_nothing_is_answered_with_nothing),
         WORLD_TEST(a_failing_store_is_tried_again_until_it_works),
         WORLD_TEST(while_it_fails_the_node_is_told_and_nothing_is_passed_over),
+        WORLD_TEST(what_no_one_waits_for_is_stored_too),
         WORLD_TEST(catching_up_applies_each_record_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,9 @@
 /* Of a large bulk only the first jobs can start soon. */
 #define BODIES_PER_RECORD 16
 
+#define ALONE_EVENTS_MAX 2
+#define SYNC_HERE_NS_MAX 2000000 /* slower disks must not hold up the loop */
+
 enum { PACKED_JOB = 1 }; /* field of a RECORD_JOBS body, as record.h has it */
 
 static Turn *take_turn(Daemon *daemon)
@@ -93,6 +96,15 @@ static void append_batch(Daemon *daemon, const Outbox *out)
     buf_done(&body);
 }
 
+/* Whether waiting for the disk here keeps no one else waiting: nothing is under way, the
+ * turn is about one thing, and the disk is quick. Many clients are served by the writer's
+ * thread, which syncs what has gathered while the loop goes on. */
+static bool alone(const Daemon *daemon)
+{
+    return !daemon->held && daemon->event_count <= ALONE_EVENTS_MAX &&
+           daemon->sync_ns < SYNC_HERE_NS_MAX;
+}
+
 static void append(Daemon *daemon, const Outbox *out)
 {
     for (size_t i = 0; i < out->adds.count;) {
@@ -104,7 +116,10 @@ static void append(Daemon *daemon, const Outbox *out)
     }
     if (out->batch.count)
         append_batch(daemon, out);
-    journal_flush(daemon->journal);
+    if (alone(daemon))
+        journal_flush_here(daemon->journal);
+    else
+        journal_flush(daemon->journal);
     TurnMark mark = { out->number, journal_end(daemon->journal) };
     MEM_PUSH(daemon->marks, daemon->mark_count, daemon->mark_capacity) = mark;
 }
@@ -153,6 +168,8 @@ static void count_syncs(Daemon *daemon)
         metrics_journal_sync(daemon->metrics,
                              (double)(now.sync_ns - seen->sync_ns) * each);
     }
+    if (syncs)
+        daemon->sync_ns = (int64_t)((now.sync_ns - seen->sync_ns) / syncs);
     *seen = now;
 }
 
