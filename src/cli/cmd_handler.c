@@ -248,6 +248,8 @@ static int read_body(Cli *cli, Buf *body)
         return cli_fail(cli, usage(sample), "the body is --file or a word, not both");
     if (file)
         return describe_read(cli, file, body);
+    if (args->operand_count < 3 && lang && strcmp(lang, "pull") == 0)
+        return CLI_DONE; /* its workers know what to do */
     if (args->operand_count < 3)
         return cli_fail(cli, usage(sample), "what is its body?");
     if (args->operand_count > 3 && exec)

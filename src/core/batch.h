@@ -15,12 +15,13 @@ typedef enum OpKind {
     OP_ADD = 1,   /* job: all of it, id included; an id that exists already: OP_EXISTS */
     OP_ADD_LINES, /* job as the pattern of `count` jobs, one per line of `body` */
     OP_CLAIM,     /* a ready job becomes running: attempt, lock, dt, at_ms */
-    OP_BEAT,     /* all running jobs of `lock`: dt (lease end) and last heartbeat at_ms */
-    OP_PROGRESS, /* progress and message of a running attempt */
-    OP_FINISH,   /* an attempt ended: outcome, error, result; job goes to state `to` */
-    OP_MOVE,     /* a job that no one runs changes state (`to`, dt, reason) or fields */
-    OP_PAUSE,    /* running <-> paused, guarded by attempt and lock */
-    OP_REMOVE,   /* a job that no one runs disappears with its results and attempts */
+    OP_BEAT,      /* all running jobs of `lock` but those of pull workers: dt (lease end)
+                     and last heartbeat at_ms */
+    OP_PROGRESS,  /* progress and message of a running attempt */
+    OP_FINISH,    /* an attempt ended: outcome, error, result; job goes to state `to` */
+    OP_MOVE,      /* a job that no one runs changes state (`to`, dt, reason) or fields */
+    OP_PAUSE,     /* running <-> paused, guarded by attempt and lock */
+    OP_REMOVE,    /* a job that no one runs disappears with its results and attempts */
     OP_PURGE,  /* removes up to `count` final jobs (from: which states) ended before dt */
     OP_PUT,    /* definition: table, tenant, key, value */
     OP_DELETE, /* definition: table, tenant, key */

@@ -56,6 +56,7 @@ typedef struct Effect {
     uint64_t first;      /* ADD: c of the first id */
     uint64_t count;      /* ADD: jobs added; CHANGED: jobs it speaks of */
     bool replayed;       /* ADD: answered from an idempotency key */
+    const ClaimItem *items; /* CLAIM, RENEW, FINISH: `count` of them */
     /* START */
     int64_t deadline_ms; /* wall; 0: none */
     uint32_t slot;       /* 1-based */

@@ -7,6 +7,7 @@
 #define CORE_EVENT_H
 
 #include "core/batch.h"
+#include "core/claim.h"
 
 typedef uint64_t Requester; /* whom to answer; 0: no one waits */
 
@@ -28,6 +29,11 @@ typedef enum EventKind {
     EVENT_DRAIN,         /* take and start no more work */
     EVENT_RESUME,        /* undo it */
     EVENT_ROOM,          /* flag: whether the journal has room for new jobs */
+    EVENT_CLAIM,         /* a pull worker wants up to `count` jobs: claim; answered with
+                            the items it got */
+    EVENT_RENEW,         /* items: it still works on them; answered with their status */
+    EVENT_FINISH,        /* items: it is done with them; likewise */
+    EVENT_UNGET,         /* items: it never got them */
 } EventKind;
 
 typedef enum Action {
@@ -64,6 +70,8 @@ typedef enum EndKind {
     END_SIGNALLED,   /* signal */
     END_NOT_STARTED, /* error says why; `node_fault`: not the job's own doing */
     END_LOST,        /* died with its launcher, or was never seen again: uncharged */
+    END_LAPSED,      /* its worker was not heard from until its lease ended */
+    END_UNGOT,       /* given back before it began: ready again, as if never taken */
 } EndKind;
 
 typedef struct Ending {
@@ -80,7 +88,19 @@ typedef struct Ending {
     Slice error;
     const Job *children; /* of J: lines: type and payload only */
     size_t child_count;
+    bool children_whole; /* not of lines: every field of theirs counts */
 } Ending;
+
+/* One attempt in the hands of a pull worker. */
+typedef struct ClaimItem {
+    JobId id;
+    uint32_t attempt;
+    bool trusted;
+    ClaimStatus status; /* the answer */
+    int32_t progress;   /* RENEW; -1: none */
+    Slice message;      /* RENEW */
+    Ending ending;      /* FINISH */
+} ClaimItem;
 
 typedef struct Event {
     EventKind kind;
@@ -108,9 +128,11 @@ typedef struct Event {
     int64_t pid;             /* STARTED */
     Slice message;
     Ending ending;
-    Err err;   /* LOADED, COMMITTED: the store failed */
-    bool more; /* LOADED */
-    bool flag; /* ROOM; DEFINE: only a switch of what is there is turned */
+    ClaimAsk claim;         /* CLAIM */
+    const ClaimItem *items; /* RENEW, FINISH, UNGET: `count` of them */
+    Err err;                /* LOADED, COMMITTED: the store failed */
+    bool more;              /* LOADED */
+    bool flag;              /* ROOM; DEFINE: only a switch of what is there is turned */
 } Event;
 
 #endif

@@ -97,6 +97,7 @@ void node_free(Node *node)
         node_running_free(node, entry.value);
     map_done(&node->running);
     heap_done(&node->timers);
+    node_pull_free(node);
     free_lanes(node);
     free_asked(node);
     node_keys_applied(node, UINT64_MAX);
@@ -265,6 +266,18 @@ static void take(Node *node, const Event *event)
     case EVENT_ROOM:
         node->no_room = !event->flag;
         return;
+    case EVENT_CLAIM:
+        node_claim(node, event);
+        return;
+    case EVENT_RENEW:
+        node_renew(node, event);
+        return;
+    case EVENT_FINISH:
+        node_finish(node, event);
+        return;
+    case EVENT_UNGET:
+        node_unget(node, event);
+        return;
     }
 }
 
@@ -276,6 +289,7 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
     out->number = node->turn + 1;
     out->adds.number = out->batch.number = out->number;
     out->adds.node = out->batch.node = node->options.number;
+    node_pull_begin(node);
     node_lost_attempts(node);
     for (size_t i = 0; i < count; i++)
         take(node, &events[i]);
@@ -285,6 +299,7 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
         node->touched_pass = false;
         node->tick_boot = now.boot_ms + TICK_MS;
         node_pass(node);
+        node_pull_pass(node);
     }
     if (out->adds.count || out->batch.count)
         node->turn = out->number;
@@ -302,6 +317,8 @@ int64_t node_next_wake(const Node *node)
     const HeapNode *timer = heap_first(&node->timers);
     if (timer)
         wake = earlier(wake, ((const Running *)(const void *)timer)->wake_boot);
+    if (node->claims)
+        wake = earlier(wake, node->claims_boot);
     if (node->next_due_ms != TIME_NEVER && !node->due_loading) {
         /* Wall time may be set while we sleep: the tick bounds the surprise. */
         int64_t wait_ms =
@@ -320,6 +337,8 @@ void node_load_running(Node *node, const Job *job)
     running->paused_boot = job->state == JOB_PAUSED ? 1 : 0;
     running->cancelling = (job->flags & JOB_CANCELLING) != 0;
     running->halting = !running->cancelling && (job->flags & JOB_HALTING);
+    if (is_pull(running))
+        running->lease_ms = job->dt_ms - job->beat_ms; /* as both were last written */
     if (running->cancelling)
         buf_add_slice(&running->reason, job->reason);
 }
@@ -382,6 +401,7 @@ NodeFacts node_facts(const Node *node)
         .passes = node->passes,
         .started = node->started,
         .late = node->late,
+        .lapsed = node->lapsed,
         .draining = node->draining,
     };
 }
@@ -424,8 +444,11 @@ void node_check(const Node *node)
     for (size_t i = 0; i < node->slot_capacity; i++)
         taken += node->slots[i];
     assert(taken == node->slots_used);
-    assert(node->slots_used == node->running.count);
     MapEntry entry;
+    uint32_t here = 0;
+    for (size_t at = 0; map_next(&node->running, &at, &entry);)
+        here += !is_pull(entry.value);
+    assert(node->slots_used == here);
     for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
         const Lane *lane = entry.value;
         lane_check(lane);

@@ -7,7 +7,8 @@
  * way with the store. Everything else is in the store.
  *
  * What must hold after each step (node_check):
- *   N1  slots in use = attempts held; never more than the setting allows to start.
+ *   N1  slots in use = attempts held, but for those of pull workers; never more than the
+ *       setting allows to start.
  *   N2  a job is in at most one of: a lane's window, the running attempts.
  *   N3  windows are sorted, and hold every ready job of their lane up to their last key,
  *       or know that there are more.
@@ -80,7 +81,8 @@ typedef struct NodeFacts {
     uint32_t lanes_ready; /* with something to start */
     uint64_t passes;
     uint64_t started;
-    uint64_t late; /* results refused */
+    uint64_t late;   /* results refused */
+    uint64_t lapsed; /* leases of pull workers that ended without a result */
     bool draining;
 } NodeFacts;
 NodeFacts node_facts(const Node *node);

@@ -30,7 +30,10 @@ static void ask_end(Node *node, Running *running, const Event *event, JobFlag fl
     op->flags = flag;
     op->progress = -1;
     op->reason = node_keep(node, event->reason);
-    node_stop(node, running, event->action == ACT_KILL);
+    /* A pull worker is told to stop when it next asks; a removal cannot wait for that. */
+    bool at_once =
+        event->action == ACT_KILL || (event->action == ACT_REMOVE && is_pull(running));
+    node_stop(node, running, at_once);
 }
 
 static void pause_running(Node *node, Running *running, bool pause)
@@ -58,7 +61,9 @@ static void act_running(Node *node, Running *running, const Event *event)
     bool stopping = running->stop != STOP_NOT;
     bool ends = event->action == ACT_CANCEL || event->action == ACT_KILL ||
                 event->action == ACT_REMOVE;
-    if (!state_in(state, allowed) || (stopping && !ends)) {
+    bool pauses = event->action == ACT_PAUSE || event->action == ACT_RESUME;
+    if (!state_in(state, allowed) || (stopping && !ends) ||
+        (pauses && running->unpausable)) {
         reply_conflict(node, event->request, allowed);
         return;
     }

@@ -310,17 +310,13 @@ void node_add_lines(Node *node, const Event *event)
     reply->count = event->count;
 }
 
-JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
+JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
 {
     Batch *batch = &node->out->batch;
     Job *job = ARENA_NEW(&batch->arena, Job);
-    *job = job_default();
+    *job = *child;
     job->tenant = parent_like->tenant;
-    job->priority = PRIORITY_UNSET;
-    job->max_retries = RETRIES_OPEN;
     job->parent = parent_like->id;
-    job->type = child->type;
-    job->payload = child->payload;
     uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
     job->id = id_from_count(c, node->options.number);
     begin_life(node, job);
@@ -330,4 +326,14 @@ JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
     place(node, job, &head);
     node_changed(node, &head, job->state, job->state)->added = true;
     return job->id;
+}
+
+JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
+{
+    Job job = job_default();
+    job.priority = PRIORITY_UNSET;
+    job.max_retries = RETRIES_OPEN;
+    job.type = child->type;
+    job.payload = child->payload;
+    return node_add_whole_child(node, parent_like, &job);
 }

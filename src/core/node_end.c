@@ -56,6 +56,9 @@ static Verdict judge(Node *node, const Running *running, const Ending *ending,
         return (Verdict){ .state = JOB_CANCELLED, .dt_ms = now_ms };
     if (running->halting)
         return (Verdict){ .state = JOB_HALTED, .dt_ms = now_ms };
+    if (ending->kind == END_UNGOT)
+        return (Verdict){ .state = JOB_READY,
+                          .dt_ms = head->dt_ms < now_ms ? head->dt_ms : now_ms };
     uint32_t loss = free_loss(head);
     if (ending->kind == END_LOST && loss)
         return (Verdict){ JOB_READY, now_ms, false, loss };
@@ -114,7 +117,10 @@ static void add_children(Node *node, const Running *running, const Ending *endin
         .tenant = names_text(&node->names, running->head.tenant),
     };
     for (size_t i = 0; i < ending->child_count; i++)
-        node_add_child(node, &parent, &ending->children[i]);
+        if (ending->children_whole)
+            node_add_whole_child(node, &parent, &ending->children[i]);
+        else
+            node_add_child(node, &parent, &ending->children[i]);
 }
 
 static void place_again(Node *node, const Head *head, const Verdict *verdict)
@@ -205,7 +211,7 @@ void node_final(Node *node, const Head *head, JobState state, Slice error)
         node_follow_error(node, head, state, error);
 }
 
-static void end_attempt(Node *node, Running *running, const Ending *told)
+void node_end_attempt(Node *node, Running *running, const Ending *told)
 {
     bool killed = running->stop != STOP_NOT;
     Ending mapped = mapped_ending(running, told);
@@ -237,7 +243,7 @@ void node_ended(Node *node, const Event *event)
         forget(node, event->id, event->attempt);
         return;
     }
-    end_attempt(node, running, &event->ending);
+    node_end_attempt(node, running, &event->ending);
 }
 
 void node_progress(Node *node, const Event *event)
@@ -264,11 +270,12 @@ static void lose_all(Node *node, bool adopted_too)
     JobId *ids = MEM_ARRAY(JobId, node->running.count);
     MapEntry entry;
     for (size_t at = 0; map_next(&node->running, &at, &entry);)
-        if (adopted_too || !((Running *)entry.value)->adopted)
+        if (!is_pull(entry.value) && /* those are no one's but their worker's */
+            (adopted_too || !((Running *)entry.value)->adopted))
             ids[count++] = entry.key;
     const Ending lost = { .kind = END_LOST, .progress = -1 };
     for (size_t i = 0; i < count; i++)
-        end_attempt(node, map_find(&node->running, ids[i]), &lost);
+        node_end_attempt(node, map_find(&node->running, ids[i]), &lost);
     mem_free(ids);
 }
 

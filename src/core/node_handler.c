@@ -154,6 +154,7 @@ void node_define_handler(Node *node, const Event *event)
     const Handler *kept = remember(node, &handler);
     if (!kept->deleted && !kept->disabled)
         ask_blocked(node, kept);
+    node_pull_handler_changed(node, tenant);
 }
 
 /* The first handler of a job's type is there: it says what the job left open. */

@@ -11,6 +11,7 @@ void node_add_lines(Node *node, const Event *event);
 bool node_add_after_key(Node *node, Asked *asked, const Event *answer); /* false: later */
 void node_add_later(Node *node);
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child);
+JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child);
 void node_keys_applied(Node *node, uint64_t number);
 
 /* node_handler.c */
@@ -50,7 +51,27 @@ void node_stop(Node *node, Running *running, bool at_once);
 void node_timer_set(Node *node, Running *running);
 void node_timers(Node *node);
 
+/* node_pull.c */
+void node_claim(Node *node, const Event *event);
+void node_renew(Node *node, const Event *event);
+void node_finish(Node *node, const Event *event);
+void node_unget(Node *node, const Event *event);
+void node_pull_pass(Node *node);
+void node_pull_begin(Node *node); /* after a start leases begin anew */
+void node_pull_lane_made(Node *node, Lane *lane);
+void node_pull_lane_gone(Node *node, const Lane *lane);
+void node_pull_block(Node *node, Lane *lane);
+void node_pull_handler_changed(Node *node, uint32_t tenant_number);
+void node_pull_stop(Node *node, Running *running, bool at_once);
+void node_pull_timer(Node *node, Running *running);
+void node_pull_free(Node *node);
+static inline bool is_pull(const Running *running)
+{
+    return (running->head.flags & JOB_PULL) != 0;
+}
+
 /* node_end.c */
+void node_end_attempt(Node *node, Running *running, const Ending *told);
 void node_ended(Node *node, const Event *event);
 void node_progress(Node *node, const Event *event);
 void node_launcher_lost(Node *node);

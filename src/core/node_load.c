@@ -53,6 +53,8 @@ Lane *node_lane(Node *node, const Head *head)
     lane->pull = (head->flags & JOB_PULL) != 0;
     lane->tour = node->tour;
     map_put(&node->lanes, key, lane);
+    if (lane->pull)
+        node_pull_lane_made(node, lane);
     return lane;
 }
 
@@ -91,6 +93,8 @@ static void drop_lane(Node *node, Lane *lane)
 {
     Head head = lane_pattern(lane);
     map_remove(&node->lanes, lane_key(node, &head));
+    if (lane->pull)
+        node_pull_lane_gone(node, lane);
     heap_remove(&node->offers, &lane->offer);
     lane_done(lane);
     mem_free(lane);
@@ -130,6 +134,8 @@ void node_tour_begin(Node *node, uint64_t tour)
  * has nothing left. */
 void node_lane_changed(Node *node, Lane *lane)
 {
+    if (lane->pull && node->out)
+        node_pull_block(node, lane);
     size_t count = lane_count(lane);
     if (lane->more && !lane->loading && node->out && count <= node_window_limit(node) / 4)
         ask_window(node, lane);

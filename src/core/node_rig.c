@@ -71,6 +71,8 @@ static void store_claim(Rig *rig, Job *job, const Op *op)
     job->attempt = op->attempt;
     job->lock = slice_copy(&rig->arena, op->lock);
     job->started_ms = op->at_ms;
+    job->beat_ms = op->at_ms;
+    job->message = slice_copy(&rig->arena, op->message);
     job->finished_ms = 0;
     job->outcome = job_default().outcome;
     job->flags &= ~(uint32_t)(JOB_CUT | JOB_CANCELLING | JOB_HALTING);
@@ -178,6 +180,9 @@ static void store_change(Rig *rig, const Op *op)
             job->message = slice_copy(&rig->arena, op->message);
         if (op->reason.bytes)
             job->reason = slice_copy(&rig->arena, op->reason);
+        job->beat_ms = op->at_ms;
+        if (op->dt_ms)
+            job->dt_ms = op->dt_ms;
     }
     if (op->kind == OP_REMOVE) {
         assert_false(state_in(job->state, STATES_OWNED));
@@ -312,6 +317,9 @@ static void take_effects(Rig *rig)
         }
         effect.key = slice_copy(&rig->arena, effect.key);
         effect.value = slice_copy(&rig->arena, effect.value);
+        if (effect.items)
+            effect.items = arena_copy(&rig->arena, effect.items,
+                                      effect.count * sizeof *effect.items);
         if (effect.job) {
             Job *copy = ARENA_NEW(&rig->arena, Job);
             *copy = job_copy(&rig->arena, effect.job);
@@ -455,7 +463,7 @@ void rig_reopen(Rig *rig, bool alive)
         if (!state_in(job->state, STATES_OWNED))
             continue;
         node_load_running(rig->node, job);
-        if (alive)
+        if (alive && !(job->flags & JOB_PULL))
             assert_true(node_adopt(rig->node, job->id, job->attempt, rig->now));
     }
     node_recovered(rig->node);

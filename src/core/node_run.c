@@ -24,7 +24,7 @@ Running *node_hold(Node *node, const Head *head)
 {
     Running *running = MEM_NEW(Running);
     running->head = *head;
-    running->slot = take_slot(node);
+    running->slot = is_pull(running) ? 0 : take_slot(node);
     running->deadline_boot = TIME_NEVER;
     running->progress = -1;
     map_put(&node->running, head->id, running);
@@ -42,8 +42,10 @@ void node_running_free(Node *node, Running *running)
 
 void node_let_go(Node *node, Running *running)
 {
-    node->slots[running->slot - 1] = false;
-    node->slots_used--;
+    if (running->slot) {
+        node->slots[running->slot - 1] = false;
+        node->slots_used--;
+    }
     map_remove(&node->running, running->head.id);
     node_running_free(node, running);
     node->touched_pass = true;
@@ -53,6 +55,13 @@ void node_let_go(Node *node, Running *running)
 void node_timer_set(Node *node, Running *running)
 {
     heap_remove(&node->timers, &running->timer);
+    if (is_pull(running)) {
+        bool limited =
+            running->stop == STOP_NOT && running->deadline_boot < running->lease_boot;
+        running->wake_boot = limited ? running->deadline_boot : running->lease_boot;
+        heap_push(&node->timers, &running->timer);
+        return;
+    }
     if (running->stop == STOP_NOT && !running->paused_boot)
         running->wake_boot = running->deadline_boot;
     if (running->stop == STOP_NOT && running->paused_boot)
@@ -75,6 +84,10 @@ void node_stop(Node *node, Running *running, bool at_once)
 {
     if (running->stop == STOP_KILL || (running->stop == STOP_TERM && !at_once))
         return;
+    if (is_pull(running)) {
+        node_pull_stop(node, running, at_once);
+        return;
+    }
     running->stop = at_once ? STOP_KILL : STOP_TERM;
     send(node, running, at_once ? SIGNAL_KILL : SIGNAL_TERM);
     if (running->paused_boot)
@@ -100,6 +113,10 @@ void node_timers(Node *node)
         Running *running = (Running *)(void *)first;
         if (!first || running->wake_boot > node->now.boot_ms)
             return;
+        if (is_pull(running)) {
+            node_pull_timer(node, running);
+            continue;
+        }
         if (running->stop == STOP_KILL) {
             kill_again(node, running);
             continue;
@@ -123,4 +140,6 @@ void node_hold_handler(Node *node, Running *running)
     buf_clear(&running->exit_map);
     buf_add_slice(&running->exit_map, handler->exit_map);
     running->drop_result = handler->drop_result;
+    running->unpausable =
+        handler_warm(handler) || handler->lang == LANG_HTTP || handler->lang == LANG_PULL;
 }

@@ -53,7 +53,30 @@ typedef struct Running {
     Buf reason;
     Buf exit_map; /* of the handler's version that it runs */
     bool drop_result;
+    bool unpausable;      /* nothing that a signal could stop */
+    int64_t lease_ms;     /* of a pull worker; 0: it runs here */
+    int64_t lease_boot;   /* its end */
+    int64_t renewed_boot; /* when the store was last told */
 } Running;
+
+/* A claim that waits for jobs, and what it would take. */
+typedef struct Claim {
+    struct Claim *next;
+    Arena arena;
+    Requester request;
+    Slice tenant;
+    ClaimAsk ask;
+    size_t max;
+    int64_t until_boot;
+} Claim;
+
+/* The lanes of a tenant that pull workers are given jobs of. */
+typedef struct PullTenant {
+    Lane **lanes;
+    size_t count;
+    size_t capacity;
+    Map offered; /* queues that had their turn in this tour */
+} PullTenant;
 
 /* A question to the store, and what to do with the answer. */
 typedef struct Asked {
@@ -92,10 +115,13 @@ struct Node {
     Map unblock;  /* the same keys: their blocked jobs are to be asked for again */
     Map tenants;  /* Tenant by number of the name */
     Map lanes;
-    Heap offers; /* lanes with something to offer, by tour and waiting time */
-    Map running; /* by job id */
-    Heap timers; /* of running attempts */
-    bool *slots; /* taken or not, by number - 1 */
+    Heap offers;         /* lanes with something to offer, by tour and waiting time */
+    Map running;         /* by job id */
+    Heap timers;         /* of running attempts */
+    Map pull_tenants;    /* PullTenant by tenant */
+    Claim *claims;       /* that wait, oldest first */
+    int64_t claims_boot; /* when the first of them has waited long enough */
+    bool *slots;         /* taken or not, by number - 1 */
     size_t slot_capacity;
     uint32_t slots_used;
     uint64_t tour;
@@ -125,6 +151,7 @@ struct Node {
     uint64_t passes;
     uint64_t started;
     uint64_t late;
+    uint64_t lapsed; /* leases of pull workers */
 
     /* Of the current step. */
     Now now;

@@ -62,6 +62,10 @@ static int32_t exitcode_of(const Ending *ending, bool timed_out, bool killed)
         return 503;
     case END_LOST:
         return 502;
+    case END_LAPSED:
+        return timed_out ? 504 : 502;
+    case END_UNGOT:
+        return 100;
     }
     return 500;
 }
@@ -90,6 +94,10 @@ void outcome_error(const Ending *ending, const Outcome *outcome, Buf *out)
         buf_add_text(out, "ran longer than max_run_time");
     else if (ending->kind == END_LOST)
         buf_add_text(out, "its process was lost together with its launcher");
+    else if (ending->kind == END_LAPSED)
+        buf_add_text(out, "its worker was not heard from until the lease ended");
+    else if (ending->kind == END_UNGOT)
+        buf_add_text(out, "given back before it began");
     else if (outcome->signal)
         buf_printf(out, "ended by signal %d", outcome->signal);
     else if (ending->said_code)

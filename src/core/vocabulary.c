@@ -29,6 +29,21 @@ const char *action_name(Action action)
     return "?";
 }
 
+const char *claim_status_name(ClaimStatus status)
+{
+    switch (status) {
+    case CLAIM_OK:
+        return "ok";
+    case CLAIM_LOST:
+        return "lost";
+    case CLAIM_CANCEL:
+        return "cancel";
+    case CLAIM_LATE:
+        return "late";
+    }
+    return "?";
+}
+
 JobStates action_allowed(Action action)
 {
     static const JobStates allowed[ACTIONS] = {

@@ -72,6 +72,15 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
         saying->reason = "disabled";
         saying->help = "pawl config set enabled true";
         buf_add_text(&saying->text, "starting jobs is switched off");
+    } else if (facts->job->flags & JOB_PULL) {
+        saying->reason = "no_worker";
+        buf_printf(&saying->text, "it is ready and waits for a worker to take it");
+        if (facts->ahead)
+            buf_printf(&saying->text, "; %s%u of its queue go%s first",
+                       facts->ahead_more ? "at least " : "", facts->ahead,
+                       facts->ahead == 1 ? "es" : "");
+        buf_printf(&saying->command, "pawl worker --type " SLICE_FMT " -- COMMAND",
+                   SLICE_ARG(facts->job->type));
     } else if (facts->ahead) {
         saying->reason = "behind_others";
         buf_printf(&saying->text,

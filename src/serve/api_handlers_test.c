@@ -159,7 +159,6 @@ static void what_makes_no_sense_is_refused(void **state)
         { "{\"lang\":\"node\",\"body\":\"x\"}", "unsupported", "/lang" },
         { "{\"lang\":\"python\",\"body\":\"x\"}", "unsupported", "/lang" },
         { "{\"lang\":\"http\",\"body\":\"http://x\"}", "unsupported", "/lang" },
-        { "{\"lang\":\"pull\"}", "unsupported", "/lang" },
         { "{\"lang\":\"pull\",\"body\":\"x\"}", "conflicting_fields", "/body" },
         { "{\"lang\":\"exec\",\"body\":\"'open\"}", "invalid_value", "/body" },
         { "{\"lang\":\"exec\",\"body\":\" \"}", "invalid_value", "/body" },
@@ -438,7 +437,7 @@ static void a_founding_handler_may_be_an_object(void **state)
     refused(world, "PUT", "/acme/handler/t?body=x", "x", "invalid_value");
     refused(world, "PUT", "/acme/handler/t?method=fortran", "x", "invalid_value");
     refused(world, "PUT", "/acme/handler/t?method=sh", "", "missing_field");
-    refused(world, "PUT", "/acme/handler/t?method=pull", "", "unsupported");
+    must(world, "PUT", "/acme/handler/t?method=pull", "", 200); /* needs no body */
     refused(world, "PUT", "/acme/handler/t?batch=5", "x", "unsupported");
     refused(world, "PUT", "/acme/handler/t?env=A", "x", "wrong_type");
     refused(world, "PUT", "/api/handler/t", "x", "invalid_name");

@@ -3,6 +3,7 @@
 #include "serve/inside.h"
 
 #include "base/log.h"
+#include "serve/claim_key.h"
 #include "serve/settings.h"
 
 #include <errno.h>
@@ -142,7 +143,8 @@ static Err open_data(Daemon *daemon, Error *why)
     Err err = identity_lock(dir, &daemon->lock_fd, why);
     if (err)
         return err;
-    return identity_begin(dir, &daemon->identity, why);
+    err = identity_begin(dir, &daemon->identity, why);
+    return err ? err : claim_key_load(dir, &daemon->claim_key, why);
 }
 
 /* SQLite gives the files beside its own the same mode; so its own is made first, for
@@ -400,6 +402,8 @@ static void fill_facts(Daemon *daemon)
         .payload_bytes_max = from->payload_bytes_max,
         .body_bytes_max = from->body_bytes_max,
         .output_bytes_max = from->output_bytes_max,
+        .result_bytes_max = from->result_bytes_max,
+        .claim_key = &daemon->claim_key,
         .connections_max = from->connections_max,
     };
 }

@@ -48,6 +48,8 @@ struct Call {
     uint64_t count;
     uint16_t node;
     bool replayed;
+    const ClaimItem *items; /* CLAIM, RENEW, FINISH: `count` of them */
+    Job *jobs; /* CLAIM: those of the items that were at hand; id 0: not this one */
 
     /* The daemon's own, while it has the call. */
     uint64_t needs;        /* READ: turn that must be applied first */
@@ -80,7 +82,9 @@ typedef struct DaemonFacts {
     uint64_t payload_bytes_max;
     uint64_t body_bytes_max;
     uint64_t output_bytes_max;
+    uint64_t result_bytes_max;
     uint32_t connections_max;
+    const struct ClaimKey *claim_key;
 } DaemonFacts;
 const DaemonFacts *daemon_facts(const Daemon *daemon);
 

@@ -2,6 +2,7 @@
 /* door_fake.c - see door_fake.h. */
 #include "serve/door_fake.h"
 
+#include "serve/claim_token.h"
 #include "serve/metrics.h"
 #include "serve/settings.h"
 #include "store/memory.h"
@@ -88,6 +89,9 @@ static void reply(Daemon *daemon, const Effect *effect)
     call->count = effect->count;
     call->node = daemon->facts.node;
     call->replayed = effect->replayed;
+    if (effect->items)
+        call->items = arena_copy(&call->arena, effect->items,
+                                 effect->count * sizeof *effect->items);
     call->has_job = effect->job != NULL;
     if (effect->job)
         call->job = job_copy(&call->arena, effect->job);
@@ -419,6 +423,8 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
 /* --- The tests' side
  * -------------------------------------------------------------------------- */
 
+static const ClaimKey fake_key = { { 1, 2, 3 } };
+
 Daemon *fake_new(const char *data_dir, uint32_t slots)
 {
     Daemon *daemon = MEM_NEW(Daemon);
@@ -432,6 +438,8 @@ Daemon *fake_new(const char *data_dir, uint32_t slots)
         .store_url = "memory:",
         .payload_bytes_max = 1 << 20,
         .body_bytes_max = 64 << 20,
+        .result_bytes_max = 1 << 20,
+        .claim_key = &fake_key,
     };
     NodeOptions options = { .sysid = SLICE_LITERAL("fake"),
                             .number = daemon->facts.node,

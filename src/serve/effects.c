@@ -18,6 +18,23 @@ typedef enum EarlySignal {
     EARLY_KILL = 8,
 } EarlySignal;
 
+/* With a claim go the jobs that were accepted a moment ago. */
+static void reply_items(Daemon *daemon, Call *call, const Effect *effect)
+{
+    size_t count = (size_t)effect->count;
+    call->items = arena_copy(&call->arena, effect->items, count * sizeof *effect->items);
+    if (call->event.kind != EVENT_CLAIM)
+        return;
+    call->jobs = arena_take(&call->arena, count * sizeof *call->jobs);
+    for (size_t i = 0; i < count; i++) {
+        Body *body = bodies_take(&daemon->bodies, effect->items[i].id);
+        Job job;
+        if (body && !body_job(body, &job))
+            call->jobs[i] = job_copy(&call->arena, &job);
+        body_free(body);
+    }
+}
+
 static void reply(Daemon *daemon, const Effect *effect)
 {
     Call *call = (Call *)(uintptr_t)effect->request;
@@ -34,6 +51,8 @@ static void reply(Daemon *daemon, const Effect *effect)
         call->job = job_copy(&call->arena, effect->job);
         call->has_job = true;
     }
+    if (effect->items)
+        reply_items(daemon, call, effect);
     call->done(call);
 }
 

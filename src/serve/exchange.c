@@ -56,6 +56,7 @@ void exchange_reset(Exchange *exchange)
     exchange->param_count = 0;
     exchange->id = 0;
     exchange->state = NULL;
+    exchange->undelivered = NULL;
     exchange->pending = 0;
     exchange->yielded = false;
     exchange->replied = false;
@@ -135,6 +136,8 @@ static void errand_done(Call *call)
     if (!abandoned || !last)
         return;
     Http *http = exchange->http;
+    if (exchange->undelivered)
+        exchange->undelivered(exchange);
     exchange_free(exchange);
     http_quiet(http);
 }
@@ -159,6 +162,13 @@ void exchange_send(Exchange *exchange, Call *call)
     exchange->out_count++;
     pthread_mutex_unlock(&exchange->lock);
     daemon_call(exchange->daemon, call);
+}
+
+const Call *exchange_next_call(const Exchange *exchange, const Call *call)
+{
+    const Errand *errand = (const Errand *)call;
+    errand = errand ? errand->next : exchange->errands;
+    return errand ? &errand->call : NULL;
 }
 
 void exchange_yield(Exchange *exchange, Step *then)

@@ -43,6 +43,9 @@ struct Exchange {
     size_t param_count;
     JobId id;    /* the job that the path names, once it is known */
     void *state; /* the handler's own, in the arena */
+    /* The client left before it had the answer: takes back what must not get lost. Any
+     * thread; may be NULL. */
+    void (*undelivered)(Exchange *exchange);
 
     /* Of exchange.c and http.c. */
     struct Http *http;
@@ -82,6 +85,9 @@ bool exchange_gone(const Exchange *exchange);
 /* A call that lives as long as the exchange; fill it and give it to exchange_send. */
 Call *exchange_call(Exchange *exchange, CallKind kind, Step *then);
 void exchange_send(Exchange *exchange, Call *call);
+
+/* All calls of the exchange: the one after `call`; NULL begins and ends. */
+const Call *exchange_next_call(const Exchange *exchange, const Call *call);
 
 /* Comes back to `then` (with no call) after other connections had their turn. */
 void exchange_yield(Exchange *exchange, Step *then);

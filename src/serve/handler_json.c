@@ -424,12 +424,13 @@ static Err check_lang(HandlerReader *in)
     case LANG_RUBY:
     case LANG_LUA:
     case LANG_HTTP:
-    case LANG_PULL:
         break;
+    case LANG_PULL:
+        return ERR_OK;
     }
     BAD(in, "unsupported", "this version cannot run handlers in %s yet",
         lang_name(in->handler.lang));
-    problem_hint(&in->job.why, "use exec, sh or bash");
+    problem_hint(&in->job.why, "use exec, sh, bash or pull");
     problem_point(&in->job.why, SLICE_LITERAL("lang"));
     return ERR_INVALID;
 }

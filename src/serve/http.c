@@ -333,7 +333,6 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
                          enum MHD_RequestTerminationCode code)
 {
     (void)connection;
-    (void)code;
     Listener *listener = context;
     Conn *conn = *request;
     if (!conn)
@@ -342,10 +341,13 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (conn->exchange->stream)
         stream_unlink(conn->exchange->stream);
     listener->http->body_bytes -= conn->exchange->body.bytes;
-    if (exchange_abandon(conn->exchange))
+    if (exchange_abandon(conn->exchange)) {
+        if (conn->exchange->undelivered && code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+            conn->exchange->undelivered(conn->exchange);
         exchange_reset(conn->exchange);
-    else
+    } else {
         conn->exchange = NULL;
+    }
     conn->phase = PHASE_IDLE;
     conn->discarded = 0;
     conn->close = false;

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "run/process.h"
+#include "serve/claim_token.h"
 #include "serve/daemon.h"
 #include "serve/declare_apply.h"
 #include "serve/http.h"
@@ -53,6 +54,7 @@ struct Daemon {
     DaemonOptions options;
     DaemonFacts facts;
     Identity identity;
+    ClaimKey claim_key;
     int lock_fd;
     char cluster[32];
     char data_dir[DAEMON_PATH_BYTES];

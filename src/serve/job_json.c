@@ -272,14 +272,19 @@ static void run_part(JsonOut *json, const Job *job)
     json_bool(json, "keep_state", job->flags & JOB_KEEP_STATE);
 }
 
-void job_json(JsonOut *json, const char *key, const Job *job)
+void job_members(JsonOut *json, const Job *job)
 {
-    json_object(json, key);
     identity_part(json, job);
     time_part(json, job);
     end_part(json, job);
     relation_part(json, job);
     run_part(json, job);
+}
+
+void job_json(JsonOut *json, const char *key, const Job *job)
+{
+    json_object(json, key);
+    job_members(json, job);
     json_object_end(json);
 }
 

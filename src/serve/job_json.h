@@ -9,6 +9,9 @@
 /* Every field, in the order of the interface description; what is unknown is null. */
 void job_json(JsonOut *json, const char *key, const Job *job);
 
+/* The same without its braces, for objects that say more. */
+void job_members(JsonOut *json, const Job *job);
+
 /* One attempt, as LOAD_ATTEMPTS gives it. */
 void attempt_json(JsonOut *json, const Job *attempt);
 

@@ -48,7 +48,6 @@ struct Metrics {
     Histogram histograms[HISTOGRAMS];
     int64_t unfinished;
     uint64_t journal_lag_bytes;
-    uint64_t leases_expired;
 };
 
 #define BOUNDS(table) .bounds = (table), .bound_count = sizeof(table) / sizeof *(table)
@@ -156,11 +155,6 @@ void metrics_store_commit(Metrics *metrics, double seconds)
 void metrics_journal_lag(Metrics *metrics, uint64_t bytes)
 {
     metrics->journal_lag_bytes = bytes;
-}
-
-void metrics_lease_expired(Metrics *metrics)
-{
-    metrics->leases_expired++;
 }
 
 /* --- Reading ---------------------------------------------------------------------- */
@@ -307,8 +301,8 @@ void metrics_write(Buf *out, const Metrics *metrics, const NodeFacts *node)
     buf_printf(out, "pawl_slots{state=\"used\"} %u\npawl_slots{state=\"free\"} %u\n",
                node->slots_used, free_slots);
     gauge(out, "pawl_nodes", "nodes that are alive", 1);
-    counter(out, "pawl_leases_expired_total", "locks broken",
-            (double)metrics->leases_expired);
+    counter(out, "pawl_leases_expired_total", "leases that ended without a result",
+            (double)node->lapsed);
     counter(out, "pawl_late_results_total", "results refused because they came too late",
             (double)node->late);
     gauge(out, "pawl_journal_lag_bytes", "journal bytes that the store does not have",

@@ -30,7 +30,6 @@ void metrics_journal_append(Metrics *metrics, double seconds);
 void metrics_journal_sync(Metrics *metrics, double seconds);
 void metrics_journal_lag(Metrics *metrics, uint64_t bytes);
 void metrics_store_commit(Metrics *metrics, double seconds);
-void metrics_lease_expired(Metrics *metrics);
 
 /* Jobs that are not final, by what was loaded and told since. */
 uint64_t metrics_unfinished(const Metrics *metrics);

@@ -99,6 +99,39 @@ static const Shape shapes[] = {
                      "application/json, the handler object\"}" },
     { "Rollback", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                   "\"version\":{\"type\":[\"integer\",\"null\"],\"minimum\":1}}}" },
+    { "Claim",
+      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+      "\"queues\":{\"type\":\"array\",\"items\":" STRING
+      "},\"types\":{\"type\":\"array\",\"items\":" STRING
+      "},\"max\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":1},"
+      "\"wait\":" STRING ",\"lease\":" STRING ",\"worker\":" STRING "}}" },
+    { "Claimed", "{\"type\":\"object\",\"required\":[\"jobs\"],\"properties\":{\"jobs\":{"
+                 "\"type\":\"array\",\"items\":{\"allOf\":[" REF(
+                     "Job") ",{\"type\":\"object\","
+                            "\"required\":[\"token\"],\"properties\":{\"token\":" STRING
+                            ",\"lease\":" STRING "}}]}}}}" },
+    { "Renewal",
+      "{\"type\":\"object\",\"required\":[\"items\"],\"additionalProperties\":false,"
+      "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+      "\"required\":[\"id\",\"attempt\",\"token\"],\"properties\":{\"id\":" STRING
+      ",\"attempt\":" NUMBER ",\"token\":" STRING ",\"progress\":" NUMBER
+      ",\"message\":" STRING "}}}}}" },
+    { "Results",
+      "{\"type\":\"object\",\"required\":[\"items\"],\"additionalProperties\":false,"
+      "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+      "\"required\":[\"id\",\"attempt\",\"token\"],\"properties\":{\"id\":" STRING
+      ",\"attempt\":" NUMBER ",\"token\":" STRING
+      ",\"exitcode\":{\"type\":\"integer\",\"minimum\":100,\"maximum\":599,"
+      "\"default\":200},\"result\":{\"description\":\"a string as it is, any other "
+      "value as JSON\"},\"result_base64\":" STRING ",\"error\":" STRING
+      ",\"jobs\":{\"type\":\"array\",\"items\":" REF(
+          "NewJob") "},"
+                    "\"progress\":" NUMBER ",\"message\":" STRING "}}}}}" },
+    { "ClaimAnswers",
+      "{\"type\":\"object\",\"required\":[\"items\"],\"properties\":{\"items\":{"
+      "\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"id\":" STRING
+      ",\"status\":{\"type\":\"string\",\"enum\":[\"ok\",\"lost\",\"cancel\",\"late\"]}"
+      "}}}}}" },
     { "Nothing", "{\"type\":\"object\",\"additionalProperties\":false}" },
     { "LinesAdded",
       "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"count\":" NUMBER

@@ -2,6 +2,7 @@
 /* routes.c - see routes.h. */
 #include "serve/routes.h"
 
+#include "serve/api_claims.h"
 #include "serve/api_explain.h"
 #include "serve/api_handlers.h"
 #include "serve/api_job_actions.h"
@@ -69,6 +70,15 @@ const Route routes[] = {
         "The bytes of a job's result", "tenant", NULL),
     GET(API "/jobs/{id}/explain", SCOPE_READ, api_job_explain, "explain_job",
         "Why a job is or is not running", "tenant", "Explanation"),
+    { METHOD_POST, SCOPE_WORK, API "/claims", api_claim, "claim_jobs",
+      "Pull workers: take jobs; 204 when there are none and the wait has passed",
+      "tenant", "Claim", "Claimed", 200, 0 },
+    { METHOD_POST, SCOPE_WORK, API "/claims/renew", api_claim_renew, "renew_claims",
+      "Pull workers: still at work; `cancel` asks for the job's end", "tenant", "Renewal",
+      "ClaimAnswers", 200, 0 },
+    { METHOD_POST, SCOPE_WORK, API "/claims/finish", api_claim_finish, "finish_claims",
+      "Pull workers: results; answered when they are durable", "tenant", "Results",
+      "ClaimAnswers", 200, 0 },
     GET(API "/handlers", SCOPE_READ, api_handlers_list, "list_handlers", "All handlers",
         "limit cursor tenant", "HandlerList"),
     GET(API "/handlers/{type}", SCOPE_READ, api_handler_get, "get_handler",
@@ -153,6 +163,8 @@ const char *scope_name(Scope scope)
         return "read";
     case SCOPE_ENQUEUE:
         return "enqueue";
+    case SCOPE_WORK:
+        return "work";
     case SCOPE_OPERATE:
         return "operate";
     case SCOPE_ADMIN:

@@ -25,6 +25,7 @@ typedef enum Scope { /* what a token must allow, once there are tokens */
                      SCOPE_NONE,
                      SCOPE_READ,
                      SCOPE_ENQUEUE,
+                     SCOPE_WORK,
                      SCOPE_OPERATE,
                      SCOPE_ADMIN,
 } Scope;

@@ -136,7 +136,7 @@ static void apply_beat(Memory *memory, const Op *op)
     for (size_t i = 0; i < memory->count; i++) {
         MemJob *old = memory->jobs[i];
         if (!state_in(old->row.job.state, STATES_OWNED) ||
-            !slice_equal(old->row.job.lock, op->lock))
+            (old->row.job.flags & JOB_PULL) || !slice_equal(old->row.job.lock, op->lock))
             continue;
         Row row = old->row;
         row.job.dt_ms = op->dt_ms;

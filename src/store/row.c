@@ -113,7 +113,7 @@ static void change_claim(Row *row, const Op *op)
     job->outcome = job_default().outcome;
     job->progress = -1;
     job->error = (Slice){ NULL, 0 };
-    job->message = (Slice){ NULL, 0 };
+    job->message = op->message;
     job->flags &= ~(uint32_t)(JOB_CUT | JOB_CANCELLING | JOB_HALTING);
     row->slot = (uint32_t)op->count;
     row->run_retry = job->retry_number;
@@ -196,6 +196,8 @@ void row_change(Row *row, const Op *op)
         if (op->reason.bytes)
             row->job.reason = op->reason;
         row->job.beat_ms = op->at_ms;
+        if (op->dt_ms)
+            row->job.dt_ms = op->dt_ms;
         return;
     case OP_FINISH:
         change_finish(row, op);

@@ -18,12 +18,12 @@
  *
  * The changes:
  *
- *   CLAIM: attempt, lock and node, dt, started and beat at at_ms; end, outcome, error,
- *   message, progress, JOB_CUT, JOB_CANCELLING and JOB_HALTING start anew; count is the
+ *   CLAIM: attempt, lock and node, dt, message, started and beat at at_ms; end, outcome,
+ *   error, progress, JOB_CUT, JOB_CANCELLING and JOB_HALTING start anew; count is the
  *   slot.
  *
  *   PROGRESS: progress unless -1, message and reason unless empty, flags are added, beat
- *   at at_ms.
+ *   at at_ms; dt unless 0 (the lease of a pull worker).
  *
  *   FINISH: outcome, error, reason, retry_number and end (at_ms) are the op's; progress
  *   unless -1 and message unless empty; JOB_CANCELLING and JOB_HALTING go, flags are

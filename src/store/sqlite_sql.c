@@ -68,7 +68,8 @@ static const char *const texts[SQL_STATEMENTS] = {
         " progress = ?27, result_bytes = ?28, reason = ?29, error = ?30, message = ?31"
         " WHERE id = ?1",
     [SQL_BEAT] = "UPDATE job_live INDEXED BY live_idle SET dt = ?2, beat = ?3"
-                 " WHERE state <> 2 AND state IN (4, 5) AND lock = ?1",
+                 " WHERE state <> 2 AND state IN (4, 5) AND lock = ?1"
+                 " AND NOT coalesce(flags, 0) & 16", /* JOB_PULL */
 
     [SQL_LANES_READY] = "SELECT lane FROM lane_count WHERE state = 2 AND count > 0"
                         " ORDER BY lane",

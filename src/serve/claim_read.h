@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claim_read.h - what pull workers send, checked: a claim, and items of renew and finish.
+ *
+ * As job_read.h: a field that is unknown or wrong is refused with a pointer to it.
+ * Slices borrow from the JSON or live in the arena. */
+#ifndef SERVE_CLAIM_READ_H
+#define SERVE_CLAIM_READ_H
+
+#include "serve/claim_token.h"
+#include "serve/job_read.h"
+
+typedef struct ClaimReader {
+    Arena *arena;
+    const ClaimKey *key;   /* items: by which their tokens are judged */
+    const JobRules *rules; /* items: for the jobs that come with a result */
+    uint64_t result_bytes_max;
+    Problem why; /* set after an error */
+
+    ClaimAsk ask;
+    uint32_t max;
+    ClaimItem *items;
+    size_t item_count;
+
+    /* Of the item that is being read. */
+    ClaimItem item;
+    Slice token;
+} ClaimReader;
+
+/* The body of POST /claims: ask and max. */
+MUST_CHECK Err claim_read(ClaimReader *in, const JsonIn *object);
+
+/* The bodies of renew and finish: items, each with its ending for the latter. */
+MUST_CHECK Err claim_read_items(ClaimReader *in, const JsonIn *object, bool finish);
+
+#endif
