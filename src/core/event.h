@@ -89,6 +89,10 @@ typedef struct Ending {
     const Job *children; /* of J: lines: type and payload only */
     size_t child_count;
     bool children_whole; /* not of lines: every field of theirs counts */
+    const Job *returned; /* CONTROL: the job of the <batch-job> it returned, checked by
+                            the door; or NULL */
+    Slice job_name;      /* what the door knows of the job, for an error handler */
+    Slice job_payload;
 } Ending;
 
 /* One attempt in the hands of a pull worker. */

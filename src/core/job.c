@@ -9,6 +9,7 @@
 #include "core/job.h"
 
 #include "base/fields.h"
+#include "base/map.h"
 
 #include <stddef.h>
 
@@ -179,6 +180,18 @@ void job_take_handled(Job *job, const Job *from)
     job->children = from->children;
 }
 
+uint64_t document_hash(Slice document)
+{
+    static const char space[] = " \t\r\n";
+    while (document.bytes && memchr(space, document.data[0], sizeof space - 1))
+        document = slice_from(document, 1);
+    while (document.bytes &&
+           memchr(space, document.data[document.bytes - 1], sizeof space - 1))
+        document.bytes--;
+    uint64_t hash = hash_bytes(document.data, document.bytes);
+    return hash ? hash : 1;
+}
+
 bool list_next(Slice *rest, Slice *out_item)
 {
     if (!rest->bytes)
@@ -218,6 +231,8 @@ static const FieldRow job_rows[] = {
     ROW(23, outcome.exitcode, FIELD_32),
     ROW(24, outcome.exit_status, FIELD_32),
     ROW(25, outcome.signal, FIELD_32),
+    ROW(26, error_depth, FIELD_32),
+    ROW(27, document_hash, FIELD_64),
     ROW(40, tenant, FIELD_SLICE),
     ROW(41, type, FIELD_SLICE),
     ROW(42, queue, FIELD_SLICE),
@@ -244,6 +259,7 @@ static const FieldRow job_rows[] = {
     ROW(63, children, FIELD_SLICE),
     ROW(64, trace, FIELD_SLICE),
     ROW(65, payload, FIELD_SLICE),
+    ROW(66, notify, FIELD_SLICE),
 };
 
 _Static_assert(sizeof(JobState) == sizeof(uint32_t), "enums are read as 32 bits");

@@ -69,6 +69,9 @@ typedef enum JobFlag {
     JOB_OPEN_QUEUE = 1 << 15,    /* with it: its queue, */
     JOB_OPEN_PRIORITY = 1 << 16, /* its priority */
     JOB_SEGREGATED = 1 << 25,    /* waits in a lane of its type's own */
+    JOB_CONTROL = 1 << 22,       /* 000's: its payload is its control document */
+    JOB_AFTERMATH = 1 << 23,     /* an error-handler job, or caused by one: its own end
+                                    calls no error handler */
 } JobFlag;
 
 typedef struct Outcome {
@@ -102,11 +105,13 @@ typedef struct Job {
     int64_t max_run_ms;      /* 0: no limit */
     int64_t service_ms;      /* expected run time; 0: unknown */
     int64_t result_bytes;
-    uint32_t attempt;      /* runs started so far */
-    uint32_t retry_number; /* charged runs before the current or next one */
-    int32_t max_retries;   /* RETRIES_UNSET or a count */
-    int32_t progress;      /* percent; -1: none told */
-    Outcome outcome;       /* of the last attempt */
+    uint32_t attempt;       /* runs started so far */
+    uint32_t retry_number;  /* charged runs before the current or next one */
+    int32_t max_retries;    /* RETRIES_UNSET or a count */
+    int32_t progress;       /* percent; -1: none told */
+    uint32_t error_depth;   /* on_error steps that led to it, in a row */
+    uint64_t document_hash; /* CONTROL: document_hash() of its payload */
+    Outcome outcome;        /* of the last attempt */
 
     Slice tenant;
     Slice type;
@@ -132,6 +137,7 @@ typedef struct Job {
     Slice document_uri; /* 000 */
     Slice param;        /* 000's options node, as XML or JSON text */
     Slice children;     /* "" or "immediate" */
+    Slice notify;       /* CONTROL: event, NUL, target, NUL, ... */
     Slice trace;        /* TRACEPARENT */
     Slice payload;
 } Job;
@@ -180,6 +186,10 @@ static inline Slice job_lane_type(const Job *job)
 {
     return job->flags & JOB_SEGREGATED ? job->type : (Slice){ NULL, 0 };
 }
+
+/* Of a control document, whatever white space is around it: a module that prints its own
+ * document asks to run again. Never 0. */
+uint64_t document_hash(Slice document);
 
 /* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
 bool list_next(Slice *rest, Slice *out_item);

@@ -23,6 +23,8 @@ Head head_of(const Job *job, Names *names)
         .retry_number = job->retry_number,
         .max_retries = job->max_retries,
         .flags = job->flags,
+        .error_depth = job->error_depth,
+        .document_hash = job->document_hash,
     };
 }
 

@@ -31,6 +31,8 @@ typedef struct Head {
     uint32_t retry_number;
     int32_t max_retries;
     uint32_t flags;
+    uint32_t error_depth;
+    uint64_t document_hash;
 } Head;
 
 Head head_of(const Job *job, Names *names);

@@ -415,6 +415,8 @@ static RunningJob running_job(const Node *node, const Running *running)
         .paused = running->paused_boot != 0,
         .stopping = running->stop != STOP_NOT,
         .slot = running->slot,
+        .flags = running->head.flags,
+        .error_depth = running->head.error_depth,
         .tenant = names_text(&node->names, running->head.tenant),
         .queue = names_text(&node->names, running->head.queue),
         .type = names_text(&node->names, running->head.type),

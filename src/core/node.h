@@ -22,6 +22,12 @@
 
 typedef struct Node Node;
 
+/* What becomes of failed and rejected jobs. */
+typedef enum Fate {
+    FATE_KEEP,   /* they can be looked at and retried until they are too old */
+    FATE_DELETE, /* 000's literal behaviour */
+} Fate;
+
 typedef struct NodeSettings {
     uint32_t slots;             /* max-concurrent-jobs of this node */
     bool enabled;               /* 000's switch: false starts nothing */
@@ -34,6 +40,7 @@ typedef struct NodeSettings {
     int64_t keep_other_ms;
     int64_t controller_stale_ms;            /* for nodes that share a store */
     char error_handler[NAME_BYTES_MAX + 1]; /* type of the error-handler job, or "" */
+    Fate on_error;
     uint32_t window_jobs; /* heads kept per lane; 0: chosen by number of lanes */
 } NodeSettings;
 
@@ -94,6 +101,8 @@ typedef struct RunningJob {
     bool paused;
     bool stopping;
     uint32_t slot;
+    uint32_t flags; /* JobFlag bits */
+    uint32_t error_depth;
     Slice tenant;
     Slice queue;
     Slice type;

@@ -256,6 +256,11 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
         remove_waiting(node, event, loaded);
         return;
     }
+    /* All the rest of such a job was read out of its document when it came. */
+    if ((loaded->flags & JOB_CONTROL) && (event->patch.fields & FIELD_PAYLOAD)) {
+        node_reply(node, event->request, ERR_INVALID, "read_only_field");
+        return;
+    }
     Job *job = ARENA_NEW(&node->out->batch.arena, Job);
     *job = job_copy(&node->out->batch.arena, loaded);
     Head before = head_of(job, &node->names);

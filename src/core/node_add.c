@@ -13,10 +13,14 @@ enum { KEY_HASH = 1, KEY_FIRST = 2, KEY_COUNT = 3 };
 /* A door's job has been checked; here it gets what only the node knows. */
 static void begin_life(Node *node, Job *job)
 {
-    job->created_ms = node->now.wall_ms;
-    if (job->run_at_ms < job->created_ms)
-        job->run_at_ms = job->created_ms;
-    job->dt_ms = job->run_at_ms;
+    int64_t now_ms = node->now.wall_ms;
+    /* Only a control file says when it was created: that orders it among its like. */
+    bool dated = job->created_ms > 0 && job->created_ms < now_ms;
+    if (!dated)
+        job->created_ms = now_ms;
+    if (job->run_at_ms < now_ms)
+        job->run_at_ms = now_ms;
+    job->dt_ms = dated && job->run_at_ms == now_ms ? job->created_ms : job->run_at_ms;
     job->window_from_ms = job->run_at_ms;
     job->lock = (Slice){ NULL, 0 };
     uint32_t tenant = names_intern(&node->names, job->tenant);
@@ -317,6 +321,8 @@ JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
     *job = *child;
     job->tenant = parent_like->tenant;
     job->parent = parent_like->id;
+    job->flags |= parent_like->flags & JOB_AFTERMATH;
+    job->error_depth = parent_like->error_depth;
     uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
     job->id = id_from_count(c, node->options.number);
     begin_life(node, job);

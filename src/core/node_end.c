@@ -6,8 +6,6 @@
  * job that kills its surroundings comes to an end. */
 #include "core/node_inside.h"
 
-#include "base/json_out.h"
-
 static RetryRule rule_of(const Node *node, const Head *head)
 {
     const NodeSettings *settings = &node->settings;
@@ -47,6 +45,13 @@ static uint32_t free_loss(const Head *head)
     return (head->flags + lowest) & ~head->flags & JOB_LOSSES;
 }
 
+/* 000: a module that returns its own argument is to run again, as the same job. */
+static bool returns_itself(const Head *head, const Ending *ending)
+{
+    return (head->flags & JOB_CONTROL) && ending->result.bytes &&
+           document_hash(ending->result) == head->document_hash;
+}
+
 static Verdict judge(Node *node, const Running *running, const Ending *ending,
                      const Outcome *outcome)
 {
@@ -66,7 +71,8 @@ static Verdict judge(Node *node, const Running *running, const Ending *ending,
         return (Verdict){ JOB_RETRYING, now_ms + NODE_FAULT_WAIT_MS, false, loss };
     switch (outcome->code) {
     case CODE_OK:
-        return (Verdict){ .state = JOB_DONE, .dt_ms = now_ms };
+        return (Verdict){ .state = returns_itself(head, ending) ? JOB_READY : JOB_DONE,
+                          .dt_ms = now_ms };
     case CODE_FAILED:
         return (Verdict){ .state = JOB_FAILED, .dt_ms = now_ms };
     case CODE_NONE:
@@ -110,17 +116,17 @@ static void record_end(Node *node, Running *running, const Ending *ending,
     buf_done(&error);
 }
 
-static void add_children(Node *node, const Running *running, const Ending *ending)
+static void add_children(Node *node, const Running *running, const Ending *ending,
+                         JobState verdict)
 {
-    Job parent = {
-        .id = running->head.id,
-        .tenant = names_text(&node->names, running->head.tenant),
-    };
+    Job parent = node_parent(node, &running->head);
     for (size_t i = 0; i < ending->child_count; i++)
         if (ending->children_whole)
             node_add_whole_child(node, &parent, &ending->children[i]);
         else
             node_add_child(node, &parent, &ending->children[i]);
+    if (verdict == JOB_DONE && ending->returned)
+        node_add_whole_child(node, &parent, ending->returned);
 }
 
 static void place_again(Node *node, const Head *head, const Verdict *verdict)
@@ -159,39 +165,6 @@ static Ending mapped_ending(const Running *running, const Ending *ending)
     return mapped;
 }
 
-static void add_follower(Node *node, const Head *head, uint32_t type, Slice payload)
-{
-    Job parent = {
-        .id = head->id,
-        .tenant = names_text(&node->names, head->tenant),
-    };
-    Job child = { .type = names_text(&node->names, type), .payload = payload };
-    node_add_child(node, &parent, &child);
-}
-
-/* The job of `on_error`, with what went wrong; none follows a failure of that very type.
- */
-void node_follow_error(Node *node, const Head *head, JobState state, Slice error)
-{
-    if (!head->on_error || head->on_error == head->type)
-        return;
-    Buf payload = { 0 };
-    JsonOut json = { .out = &payload };
-    char id[ID_TEXT_BYTES];
-    json_object(&json, NULL);
-    json_object(&json, "job");
-    json_cstr(&json, "id", id_text(head->id, id));
-    json_text(&json, "type", names_text(&node->names, head->type));
-    json_text(&json, "queue", names_text(&node->names, head->queue));
-    json_int(&json, "attempt", head->attempt);
-    json_cstr(&json, "state", state_name(state));
-    json_object_end(&json);
-    json_text(&json, "error", error);
-    json_object_end(&json);
-    add_follower(node, head, head->on_error, node_keep(node, buf_slice(&payload)));
-    buf_done(&payload);
-}
-
 /* In the same batch as the end itself: `then` with its result, and what hangs on every
  * end (node_final). */
 static void add_followers(Node *node, const Running *running, const Ending *ending,
@@ -200,7 +173,7 @@ static void add_followers(Node *node, const Running *running, const Ending *endi
     const Head *head = &running->head;
     Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
     if (verdict->state == JOB_DONE && head->then)
-        add_follower(node, head, head->then, ending->result);
+        node_add_follower(node, head, head->then, ending->result);
     if (state_in(verdict->state, STATES_FINAL))
         node_final(node, head, verdict->state, error);
 }
@@ -219,9 +192,13 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     Outcome outcome = outcome_of(ending, running->timed_out, killed);
     Verdict verdict = judge(node, running, ending, &outcome);
     record_end(node, running, ending, &verdict, &outcome);
+    node->ending = ending;
+    node->outcome = &outcome;
     add_followers(node, running, ending, &verdict);
     if (verdict.state == JOB_DONE || verdict.state == JOB_FAILED)
-        add_children(node, running, ending);
+        add_children(node, running, ending, verdict.state);
+    node->ending = NULL;
+    node->outcome = NULL;
     node_touch(node, running->head.id);
     forget(node, running->head.id, running->head.attempt);
     JobState was = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;

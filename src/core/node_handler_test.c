@@ -437,8 +437,10 @@ static void on_error_queues_a_job_with_what_went_wrong(void **state)
     char text[ID_TEXT_BYTES];
     Buf expected = { 0 };
     buf_printf(&expected,
-               "{\"job\":{\"id\":\"%s\",\"type\":\"resize\",\"queue\":\"default\","
-               "\"attempt\":1,\"state\":\"rejected\"},\"error\":\"exit status 1\"}",
+               "{\"job\":{\"id\":\"%s\",\"tenant\":\"default\",\"type\":\"resize\","
+               "\"queue\":\"default\",\"priority\":5,\"attempt\":1,\"retry_number\":0,"
+               "\"state\":\"rejected\",\"code\":\"error\",\"exitcode\":500,"
+               "\"exit_status\":1},\"error\":\"exit status 1\"}",
                id_text(id, text));
     assert_string_equal(buf_cstr(&expected), alarm->payload.data);
     buf_done(&expected);

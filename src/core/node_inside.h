@@ -76,11 +76,15 @@ void node_ended(Node *node, const Event *event);
 void node_progress(Node *node, const Event *event);
 void node_launcher_lost(Node *node);
 void node_lost_attempts(Node *node);
-void node_follow_error(Node *node, const Head *head, JobState state, Slice error);
 /* Every way into a final state, removal of a job that was not final included, passes
  * here, once, in the turn that decides it and behind the operation that does it: what
  * hangs on the end of a job begins here. */
 void node_final(Node *node, const Head *head, JobState state, Slice error);
+
+/* node_error.c */
+void node_follow_error(Node *node, const Head *head, JobState state, Slice error);
+Job node_parent(const Node *node, const Head *head); /* what its children get from it */
+void node_add_follower(Node *node, const Head *head, uint32_t type, Slice payload);
 
 /* node_load.c */
 Lane *node_lane(Node *node, const Head *head);   /* made if it is not there */

@@ -22,7 +22,9 @@ static void claim(Node *node, Lane *lane)
     head.attempt++;
     Running *running = node_hold(node, &head);
     running->started_ms = node->now.wall_ms;
-    running->ready_ms = head.dt_ms;
+    /* A control file's dt may be older than the job: it waits since it is here. */
+    running->ready_ms =
+        head.dt_ms > head.window_from_ms ? head.dt_ms : head.window_from_ms;
     running->adopted = true;
     node_hold_handler(node, running);
     /* The limit is the job's own: it counts from its start. Until that is told, a start
@@ -43,7 +45,7 @@ static void claim(Node *node, Lane *lane)
     start->slot = running->slot;
     start->deadline_ms = deadline_ms(node, &head);
     Effect *changed = node_changed(node, &head, JOB_READY, JOB_RUNNING);
-    int64_t waited_ms = node->now.wall_ms - head.dt_ms;
+    int64_t waited_ms = node->now.wall_ms - running->ready_ms;
     changed->wait_ms = waited_ms > 0 ? waited_ms : 0;
     node->started++;
 }

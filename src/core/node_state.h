@@ -23,6 +23,7 @@
 #define WINDOW_JOBS_MIN    16
 #define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
 #define REASON_NO_HANDLER  "no_handler"
+#define ERROR_DEPTH_MAX    8 /* on_error steps in a row */
 #define SIGNAL_TERM        15
 #define SIGNAL_KILL        9
 #define SIGNAL_STOP        19
@@ -156,6 +157,8 @@ struct Node {
     /* Of the current step. */
     Now now;
     Outbox *out;
+    const Ending *ending;   /* of the attempt that is ending; NULL: none is */
+    const Outcome *outcome; /* likewise */
 };
 
 #endif

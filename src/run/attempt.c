@@ -227,7 +227,7 @@ static void ended(Runner *runner, RunAttempt *attempt, const LaunchMessage *mess
 {
     stream_finish(runner, attempt);
     RunNews *news = news_new(RUN_ENDED, attempt);
-    news_ended(news, attempt, message);
+    news_ended(runner, news, attempt, message);
     over(runner, attempt, news);
 }
 

@@ -32,6 +32,9 @@ char *folder_path(const char *data_dir, FolderKind kind, JobId id, uint32_t atte
     case FOLDER_DOCUMENT:
         tail = "/job.json";
         break;
+    case FOLDER_CONTROL:
+        tail = "/job.xml";
+        break;
     case FOLDER_TEMP:
         tail = "/tmp";
         break;
@@ -117,10 +120,11 @@ static Err make_run(Folders *folders, const char *name)
 
 /* A folder used again has a document already: writing over it costs a quarter of
  * removing one file and making another. */
-static Err write_document(Folders *folders, const char *name, Slice document)
+static Err write_document(Folders *folders, const char *name, uint32_t flags,
+                          Slice document)
 {
     char file[FOLDER_NAME_BYTES + 16];
-    snprintf(file, sizeof file, "%s/job.json", name);
+    snprintf(file, sizeof file, "%s/job.%s", name, flags & JOB_CONTROL ? "xml" : "json");
     int fd =
         openat(folders->run_fd, file, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -153,7 +157,7 @@ Err folders_make(Folders *folders, JobId id, uint32_t attempt, uint32_t flags,
     folder_name(id, attempt, name);
     Err err = make_run(folders, name);
     if (!err)
-        err = write_document(folders, name, document);
+        err = write_document(folders, name, flags, document);
     if (!err)
         return ERR_OK;
     int error_number = errno;

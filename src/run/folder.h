@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* folder.h - the folders of attempts and jobs in the data directory.
  *
- *     run/<id>.<attempt>/job.json   the job document, read-only
+ *     run/<id>.<attempt>/job.json   the job document, read-only (job.xml: a control file)
  *     run/<id>.<attempt>/tmp/       PAWL_TEMP_DIR
  *     state/<id>/                   PAWL_STATE_DIR, for jobs that ask
  *     files/<id>/                   PAWL_FILES_DIR, for jobs that ask
@@ -33,6 +33,7 @@ typedef struct Folders {
 typedef enum FolderKind {
     FOLDER_RUN, /* the attempt's own */
     FOLDER_DOCUMENT,
+    FOLDER_CONTROL, /* the document of a job that came as a control file */
     FOLDER_TEMP,
     FOLDER_STATE,
     FOLDER_FILES,

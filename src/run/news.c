@@ -117,7 +117,19 @@ static void tell_said(RunNews *news, RunAttempt *attempt)
     }
 }
 
-void news_ended(RunNews *news, RunAttempt *attempt, const LaunchMessage *end)
+/* What a control file's module printed is what it returned. */
+static void tell_printed(RunNews *news, const RunAttempt *attempt, size_t bytes_max)
+{
+    OutputPart part;
+    OutputName name = attempt->streams[OUTPUT_OUT].spool.name;
+    buf_clear(&news->text);
+    if (output_read(&name, 0, bytes_max, &news->text, &part))
+        return; /* its disk fails: there is nothing to tell */
+    news->end.result_cut = part.first > 0 || part.next < part.total;
+}
+
+void news_ended(const Runner *runner, RunNews *news, RunAttempt *attempt,
+                const LaunchMessage *end)
 {
     news->end.exit_status = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : -1;
     news->end.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
@@ -132,4 +144,6 @@ void news_ended(RunNews *news, RunAttempt *attempt, const LaunchMessage *end)
     }
     if (attempt->said)
         tell_said(news, attempt);
+    if ((attempt->flags & JOB_CONTROL) && !news->end.said_code)
+        tell_printed(news, attempt, runner->result_bytes_max);
 }

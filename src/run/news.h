@@ -9,7 +9,8 @@ RunNews *news_new(RunNewsKind kind, const RunAttempt *attempt);
 void news_put(Runner *runner, RunNews *news);
 void news_failed(RunNews *news, const RunAttempt *attempt, LaunchStep step,
                  int error_number);
-void news_ended(RunNews *news, RunAttempt *attempt, const LaunchMessage *end);
+void news_ended(const Runner *runner, RunNews *news, RunAttempt *attempt,
+                const LaunchMessage *end);
 /* A J!: line; bytes of them that the loop has not freed yet are counted. */
 void news_child(Runner *runner, const RunAttempt *attempt, uint64_t number, Slice type,
                 Slice payload);

@@ -130,6 +130,21 @@ static void add_inherited(Buf *env, const PrepareBase *base, Slice own)
     }
 }
 
+static FolderKind document_kind(const Job *job)
+{
+    return job->flags & JOB_CONTROL ? FOLDER_CONTROL : FOLDER_DOCUMENT;
+}
+
+/* 000: a module is invoked with its control file as the argument. */
+static void add_argument(const PrepareBase *base, const Job *job, Buf *argv)
+{
+    char path[FOLDER_PATH_BYTES];
+    if (!(job->flags & JOB_CONTROL) || !(job->flags & JOB_COMMAND))
+        return;
+    folder_path(base->data_dir, FOLDER_CONTROL, job->id, job->attempt, path);
+    buf_add(argv, path, strlen(path) + 1);
+}
+
 static void add_folders(Buf *env, const PrepareBase *base, const Job *job)
 {
     static const struct {
@@ -137,12 +152,14 @@ static void add_folders(Buf *env, const PrepareBase *base, const Job *job)
         FolderKind kind;
         uint32_t flag; /* 0: always */
     } folders[] = {
-        { "PAWL_JOB_FILE", FOLDER_DOCUMENT, 0 },
         { "PAWL_TEMP_DIR", FOLDER_TEMP, 0 },
         { "PAWL_STATE_DIR", FOLDER_STATE, JOB_KEEP_STATE },
         { "PAWL_FILES_DIR", FOLDER_FILES, JOB_FILES },
     };
     char path[FOLDER_PATH_BYTES];
+    add_text(
+        env, "PAWL_JOB_FILE",
+        folder_path(base->data_dir, document_kind(job), job->id, job->attempt, path));
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         if (!folders[i].flag || (job->flags & folders[i].flag))
             add_text(env, folders[i].name,
@@ -196,6 +213,7 @@ void prepare(const PrepareBase *base, const RunOrder *order, Prepared *out)
         out->flags |= PREPARED_CHILDREN_NOW;
     make_token(out->token);
     buf_add_slice(&out->argv, job->command);
+    add_argument(base, job, &out->argv);
     buf_add_slice(&out->document, order->document);
     if (!job->cwd.bytes || job->cwd.data[0] != '/')
         buf_add_text(&out->cwd, base->cwd);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "serve/api_bulk.h"
 #include "serve/api_common.h"
+#include "serve/control.h"
 #include "serve/job_json.h"
 
 #include <stdio.h>
@@ -179,31 +180,55 @@ static bool read_wait(Exchange *exchange, Adding *adding)
     return true;
 }
 
-static void add_one(Exchange *exchange, const JobRules *rules)
+/* The job in a JSON body; NULL after it refused. */
+static Job *read_object(Exchange *exchange, const JobRules *rules, Arena *arena)
+{
+    const JsonIn *value = api_body(exchange, arena, false);
+    if (!value)
+        return NULL;
+    JobReader *reader = ARENA_NEW(arena, JobReader);
+    reader->rules = rules;
+    reader->arena = arena;
+    if (!job_read(reader, value))
+        return &reader->job;
+    exchange_problem(exchange, &reader->why);
+    return NULL;
+}
+
+/* The job in a control file; NULL after it refused. */
+static Job *read_control(Exchange *exchange, const JobRules *rules, Arena *arena)
+{
+    ControlRules of = { .tenant = rules->tenant,
+                        .modules_root = daemon_facts(exchange->daemon)->modules_root,
+                        .payload_bytes_max = rules->payload_bytes_max };
+    Job *job = ARENA_NEW(arena, Job);
+    Problem why;
+    if (!control_read(buf_slice(&exchange->body), &of, arena, job, &why))
+        return job;
+    exchange_problem(exchange, &why);
+    return NULL;
+}
+
+typedef Job *ReadOne(Exchange *exchange, const JobRules *rules, Arena *arena);
+
+static void add_one(Exchange *exchange, const JobRules *rules, ReadOne *read_one)
 {
     Adding *adding = ARENA_NEW(&exchange->arena, Adding);
     Slice key = api_idempotency_key(exchange);
     if (!key.data || !read_wait(exchange, adding))
         return;
     Call *call = exchange_call(exchange, CALL_EVENT, added);
-    const JsonIn *value = api_body(exchange, &call->arena, false);
-    if (!value)
+    Job *job = read_one(exchange, rules, &call->arena);
+    if (!job)
         return;
-    JobReader *reader = ARENA_NEW(&call->arena, JobReader);
-    reader->rules = rules;
-    reader->arena = &call->arena;
-    if (job_read(reader, value)) {
-        exchange_problem(exchange, &reader->why);
-        return;
-    }
     exchange->state = adding;
     call->event.kind = EVENT_ADD;
-    call->event.tenant = reader->job.tenant;
-    call->event.jobs = &reader->job;
+    call->event.tenant = job->tenant;
+    call->event.jobs = job;
     call->event.count = 1;
     if (key.bytes) {
         call->event.key = key;
-        call->event.key_hash = api_body_hash(exchange, reader->job.tenant);
+        call->event.key_hash = api_body_hash(exchange, job->tenant);
     }
     exchange_send(exchange, call);
 }
@@ -246,6 +271,7 @@ void api_jobs_add(Exchange *exchange)
                                         "text/plain",
                                         "",
                                         NULL };
+    static const char *const xml[] = { "application/xml", "text/xml", NULL };
     Slice type = media_type(exchange);
     bool ndjson = type_in(type, lines);
     JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
@@ -254,13 +280,16 @@ void api_jobs_add(Exchange *exchange)
     rules->payload_bytes_max = daemon_facts(exchange->daemon)->payload_bytes_max;
     if (!rules->tenant.data)
         return;
-    if (!ndjson && !type_in(type, json))
+    if (type_in(type, xml))
+        add_one(exchange, rules, read_control);
+    else if (!ndjson && !type_in(type, json))
         exchange_refuse(exchange, "unsupported_media_type",
-                        "jobs are sent as application/json or application/x-ndjson");
+                        "jobs are sent as application/json, application/x-ndjson or, "
+                        "control files, application/xml");
     else if (ndjson || is_array(buf_slice(&exchange->body)))
         api_bulk_add(exchange, rules, ndjson);
     else
-        add_one(exchange, rules);
+        add_one(exchange, rules, read_object);
 }
 
 /* --- Listing

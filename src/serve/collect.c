@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "serve/control_run.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -285,6 +286,7 @@ static void take_ended(Daemon *daemon, RunNews *news)
         children_from_file(daemon, news, ending);
     else if (news->child_count)
         children_of(daemon, buf_slice(&news->children), news->child_count, ending);
+    control_ended(daemon, event);
 }
 
 static void take_failed(Daemon *daemon, RunNews *news)
@@ -296,6 +298,7 @@ static void take_failed(Daemon *daemon, RunNews *news)
                               .node_fault = news->node_fault,
                               .progress = -1,
                               .error = buf_slice(&news->text) };
+    control_ended(daemon, event);
 }
 
 /* A job added at once by a running one, for the same tenant whatever the line says. The
@@ -321,6 +324,8 @@ static void take_child_now(Daemon *daemon, RunNews *news)
     job->payload = line;
     job->parent = news->id;
     job->tenant = parent.tenant;
+    job->flags |= parent.flags & JOB_AFTERMATH;
+    job->error_depth = parent.error_depth;
     job->priority = PRIORITY_UNSET; /* what its handler says */
     job->max_retries = RETRIES_OPEN;
     Event *event = daemon_event(daemon, EVENT_ADD);

@@ -56,6 +56,10 @@ static const ConfigField fields[CONFIG_KEYS] = {
                               "between SIGTERM and SIGKILL of a job" },
     [CONFIG_DAEMON_LOG_LEVEL] = { "daemon", "log_level", ONE(VALUE_LEVEL), AT(log_level),
                                   "info", LIVE, "least level that is logged" },
+    [CONFIG_DAEMON_MODULES_ROOT] = { "daemon", "modules_root", ONE(VALUE_PATH),
+                                     AT(modules_root), NULL, RESTART,
+                                     "where control files' modules are, unless they "
+                                     "say" },
     [CONFIG_STORES] = { "stores", NULL, ONE(VALUE_STORE), AT(store), "sqlite:", RESTART,
                         "where jobs are kept: a list of one; `sqlite:` is `pawl.db` in "
                         "the data directory, `sqlite:PATH` another file" },
@@ -428,7 +432,9 @@ static void read_options(Loader *loader)
 static void check_whole(Loader *loader)
 {
     Error why = { 0 };
-    const Config *config = loader->config;
+    Config *config = loader->config;
+    if (config->data && !config->modules_root)
+        config->modules_root = keep_text(loader, config->data, "/modules");
     if (!config->data)
         loader_error(loader, "daemon.data",
                      "no data directory: set HOME or PAWL_DATA, or say --data DIR");

@@ -26,6 +26,7 @@ typedef enum ConfigKey {
     CONFIG_DAEMON_LEGACY,
     CONFIG_DAEMON_GRACE,
     CONFIG_DAEMON_LOG_LEVEL,
+    CONFIG_DAEMON_MODULES_ROOT,
     CONFIG_STORES,
     CONFIG_JOURNAL_SEGMENT,
     CONFIG_JOURNAL_KEEP,
@@ -55,6 +56,7 @@ typedef struct Config {
     const char *data; /* absolute */
     bool legacy;
     LogLevel log_level;
+    const char *modules_root; /* absolute */
     /* stores: this version takes one */
     const char *store; /* as written: see config_store_url */
     /* journal */

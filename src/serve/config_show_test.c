@@ -217,6 +217,8 @@ static void config_row(const Config *config, ConfigKey key, Buf *out)
     buf_add_text(out, " | ");
     if (key == CONFIG_DAEMON_DATA)
         buf_add_text(out, "see below");
+    else if (key == CONFIG_DAEMON_MODULES_ROOT)
+        buf_add_text(out, "`modules` in the data directory");
     else
         value_text(&field->rule, config_at(config, key), out);
     buf_printf(out, " | %s | %s |\n", field->live ? "yes" : "restart", field->help);

@@ -109,6 +109,7 @@ static const char *const others[CONFIG_KEYS] = {
     [CONFIG_DAEMON_LEGACY] = "on",
     [CONFIG_DAEMON_GRACE] = "PT1S",
     [CONFIG_DAEMON_LOG_LEVEL] = "warn",
+    [CONFIG_DAEMON_MODULES_ROOT] = "/modules",
     [CONFIG_STORES] = "sqlite:x",
     [CONFIG_JOURNAL_SEGMENT] = "1M",
     [CONFIG_JOURNAL_KEEP] = "PT0S",

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/times.h"
+#include "core/node.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -21,6 +22,12 @@ static const char *const level_names[] = {
 static const char *const ack_names[] = {
     [ACK_JOURNAL] = "journal",
     [ACK_STORE] = "store",
+    NULL,
+};
+
+static const char *const fate_names[] = {
+    [FATE_KEEP] = "keep",
+    [FATE_DELETE] = "delete",
     NULL,
 };
 
@@ -47,6 +54,8 @@ const char *value_expected(ValueKind kind)
         return "journal or store";
     case VALUE_TYPE:
         return "the name of a type, or nothing";
+    case VALUE_FATE:
+        return "keep or delete";
     }
     return "a value";
 }
@@ -295,6 +304,11 @@ Err value_parse(const ValueRule *rule, Slice text, Arena *arena, void *out_field
         return err;
     case VALUE_TYPE:
         return parse_type(rule, text, out_field, why);
+    case VALUE_FATE:
+        err = parse_word(rule, text, fate_names, why, &word);
+        if (!err)
+            *(Fate *)out_field = (Fate)word;
+        return err;
     }
     return err;
 }
@@ -338,6 +352,9 @@ void value_text(const ValueRule *rule, const void *field, Buf *out)
     case VALUE_TYPE:
         buf_add_text(out, field);
         return;
+    case VALUE_FATE:
+        buf_add_text(out, fate_names[*(const Fate *)field]);
+        return;
     }
 }
 
@@ -375,6 +392,8 @@ static size_t value_bytes(ValueKind kind)
         return sizeof(Ack);
     case VALUE_TYPE:
         return NAME_BYTES_MAX + 1;
+    case VALUE_FATE:
+        return sizeof(Fate);
     }
     return 0;
 }

@@ -23,6 +23,7 @@ typedef enum ValueKind {                 /* and the C type of the place it goes 
                          VALUE_ACK,   /* Ack */
                          VALUE_TYPE,  /* char[NAME_BYTES_MAX + 1]: a type of jobs, or
                                          nothing */
+                         VALUE_FATE,  /* Fate: keep or delete */
 } ValueKind;
 
 typedef struct ValueRule {

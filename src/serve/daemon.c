@@ -399,6 +399,7 @@ static void fill_facts(Daemon *daemon)
         .listen = daemon->listen,
         .api_url = daemon->api_url,
         .store_url = daemon->store_url,
+        .modules_root = daemon->modules_root,
         .payload_bytes_max = from->payload_bytes_max,
         .body_bytes_max = from->body_bytes_max,
         .output_bytes_max = from->output_bytes_max,
@@ -617,6 +618,8 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     snprintf(daemon->data_dir, sizeof daemon->data_dir, "%s", options->data_dir);
     snprintf(daemon->store_url, sizeof daemon->store_url, "%s", options->store_url);
     snprintf(daemon->listen, sizeof daemon->listen, "%s", options->listen);
+    snprintf(daemon->modules_root, sizeof daemon->modules_root, "%s",
+             options->modules_root);
     daemon->options.data_dir = daemon->data_dir;
     daemon->options.store_url = daemon->store_url;
     daemon->options.listen = daemon->listen;

@@ -8,11 +8,12 @@
 #include "serve/identity.h"
 
 typedef struct DaemonOptions {
-    const char *data_dir;  /* absolute; exists or is made, mode 0700 */
-    const char *listen;    /* "127.0.0.1:7420"; "": the Unix socket only */
-    const char *store_url; /* "sqlite:/PATH" */
-    bool ack_store;        /* answer only when the store has committed too */
-    const char *launcher;  /* program; NULL: as it is found */
+    const char *data_dir;     /* absolute; exists or is made, mode 0700 */
+    const char *listen;       /* "127.0.0.1:7420"; "": the Unix socket only */
+    const char *store_url;    /* "sqlite:/PATH" */
+    const char *modules_root; /* absolute */
+    bool ack_store;           /* answer only when the store has committed too */
+    const char *launcher;     /* program; NULL: as it is found */
     NodeSettings settings;
     uint64_t segment_bytes;
     uint64_t journal_keep_bytes;

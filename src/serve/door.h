@@ -79,6 +79,7 @@ typedef struct DaemonFacts {
     const char *listen;  /* "127.0.0.1:7420" as really bound, or "" */
     const char *api_url; /* "http://127.0.0.1:7420", or "unix:PATH" */
     const char *store_url;
+    const char *modules_root; /* of control files that name none */
     uint64_t payload_bytes_max;
     uint64_t body_bytes_max;
     uint64_t output_bytes_max;

@@ -4,6 +4,7 @@
 #include "serve/inside.h"
 
 #include "base/log.h"
+#include "serve/control_run.h"
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
 #include "serve/settings.h"
@@ -85,16 +86,28 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
             return;
         }
     }
+    Buf variables = { 0 };
+    if (control_order(daemon, &running, &variables, &why)) {
+        cannot_start(daemon, job, why.text, false);
+        buf_done(&variables);
+        arena_done(&arena);
+        return;
+    }
     running.node = slice_text(daemon->identity.sysid);
-    job_json(&json, NULL, &running);
+    if (job->flags & JOB_CONTROL)
+        buf_add_slice(&document, job->payload);
+    else
+        job_json(&json, NULL, &running);
     RunOrder order = {
         .job = &running,
         .document = buf_slice(&document),
+        .env = buf_slice(&variables),
         .deadline_ms = deadline_ms,
         .children_now = slice_is(running.children, "immediate"),
     };
     runner_start(daemon->runner, &order);
     buf_done(&document);
+    buf_done(&variables);
     arena_done(&arena);
 }
 

@@ -59,6 +59,7 @@ struct Daemon {
     char cluster[32];
     char data_dir[DAEMON_PATH_BYTES];
     char store_url[DAEMON_PATH_BYTES];
+    char modules_root[DAEMON_PATH_BYTES];
     char socket_path[DAEMON_PATH_BYTES];
     char listen[64];
     char api_url[DAEMON_PATH_BYTES + 8];

@@ -180,6 +180,7 @@ static DaemonOptions daemon_options(const Config *config)
 {
     return (DaemonOptions){
         .data_dir = config->data,
+        .modules_root = config->modules_root,
         .ack_store = config->ack == ACK_STORE,
         .settings = config->node,
         .segment_bytes = config->segment_bytes,

@@ -25,6 +25,7 @@ static void settings_show_their_defaults_as_json(void **state)
                                         "\"job_stale_interval\":\"PT30S\","
                                         "\"controller_stale_interval\":\"PT2M\","
                                         "\"error_handler_job\":null,"
+                                        "\"on_error\":\"keep\","
                                         "\"enabled\":true,"
                                         "\"retry_delay\":\"PT5S\","
                                         "\"retry_delay_max\":\"PT5M\","
@@ -51,6 +52,7 @@ static const Row rows[] = {
     { "controller-stale-interval", "T2M", "PT2M", NULL },
     { "error_handler_job", "on.error", "on.error", NULL },
     { "error_handler_job", "", "", NULL },
+    { "on_error", "delete", "delete", NULL },
     { "retry_delay", "0.2s", "PT0.2S", NULL },
     { "retry_delay_max", "1h", "PT1H", NULL },
     { "retry_window", "1d", "PT24H", NULL },
@@ -116,8 +118,8 @@ static void an_unknown_name_is_another_error_than_a_bad_value(void **state)
 static void every_setting_has_its_own_place(void **state)
 {
     (void)state;
-    static const char *const others[] = { "9",   "77s", "77s", "t",   "off", "77s",
-                                          "77s", "77s", "77s", "77s", "77s" };
+    static const char *const others[] = { "9",   "77s", "77s", "t",   "delete", "off",
+                                          "77s", "77s", "77s", "77s", "77s",    "77s" };
     NodeSettings initial = node_settings_default();
     const Setting *setting;
     size_t count = 0;
@@ -135,7 +137,7 @@ static void every_setting_has_its_own_place(void **state)
                              i != count);
         assert_int_equal(setting_bit(slice_text(setting->name)), 1u << count);
     }
-    assert_int_equal(count, 11);
+    assert_int_equal(count, 12);
     assert_int_equal(setting_bit(SLICE_LITERAL("x")), 0);
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_run.c - see control_run.h. */
+#include "serve/control_run.h"
+
+#include "base/log.h"
+#include "run/folder.h"
+#include "serve/base64.h"
+#include "serve/control.h"
+#include "json/json_in.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOGGED_BYTES_MAX   4096 /* of what a module returned (S0.35) */
+#define LOG_PIECE_BYTES    96   /* fits one field of the log however it is escaped */
+#define DOCUMENT_BYTES_MAX (2 << 20)
+#define BAD_RETURN         465 /* as exit status 65: bad data */
+
+Err control_order(const Daemon *daemon, const Job *job, Buf *out_env, Error *why)
+{
+    char id[ID_TEXT_BYTES];
+    if (!(job->flags & JOB_CONTROL))
+        return ERR_OK;
+    control_variables(job->payload, out_env);
+    buf_printf(out_env, "BATCH_REQUEST_ID=%s.%u", id_text(job->id, id), job->attempt);
+    buf_add_char(out_env, '\0');
+    if (!(job->flags & JOB_COMMAND))
+        return ERR_OK;
+    Arena arena = { 0 };
+    Slice command = job->command;
+    Slice module;
+    list_next(&command, &module);
+    Slice root = control_root(job->payload, daemon->modules_root, &arena);
+    Err err =
+        control_module_inside(slice_cstr(&arena, root), slice_cstr(&arena, module), why);
+    arena_done(&arena);
+    return err;
+}
+
+/* --- What it returned ------------------------------------------------------------- */
+
+static bool ended_well(const Ending *ending)
+{
+    bool said_well = ending->said_code / 100 == 2;
+    return ending->kind == END_EXITED &&
+           (ending->said_code ? said_well : ending->exit_status == 0);
+}
+
+static bool blank(Slice text)
+{
+    for (size_t i = 0; i < text.bytes; i++)
+        if (!strchr(" \t\r\n", text.data[i]))
+            return false;
+    return true;
+}
+
+/* The log's lines are short: a long text takes several. */
+static void log_returned(const Event *event)
+{
+    char id[ID_TEXT_BYTES];
+    char quoted[LOG_QUOTE_BYTES];
+    Slice text = event->ending.result;
+    size_t bytes = text.bytes < LOGGED_BYTES_MAX ? text.bytes : LOGGED_BYTES_MAX;
+    for (size_t at = 0; at < bytes; at += LOG_PIECE_BYTES) {
+        size_t left = bytes - at;
+        Slice piece =
+            slice_of(text.data + at, left < LOG_PIECE_BYTES ? left : LOG_PIECE_BYTES);
+        log_event(LOG_INFO, "job.returned", "job=%s attempt=%u at=%zu bytes=%zu text=%s",
+                  id_text(event->id, id), event->attempt, at, text.bytes,
+                  log_quote(piece, quoted));
+    }
+}
+
+static void take_returned(Daemon *daemon, const RunningJob *running, Event *event)
+{
+    Ending *ending = &event->ending;
+    if (!ended_well(ending) || blank(ending->result))
+        return;
+    if (!control_meant(ending->result)) {
+        log_returned(event);
+        return;
+    }
+    ControlRules rules = { .tenant = running->tenant,
+                           .modules_root = daemon->modules_root,
+                           .payload_bytes_max = daemon->options.payload_bytes_max };
+    Job *job = ARENA_NEW(&daemon->step, Job);
+    Problem why;
+    if (!control_read(ending->result, &rules, &daemon->step, job, &why)) {
+        ending->returned = job;
+        return;
+    }
+    char *text = arena_take(&daemon->step, ERROR_TEXT_BYTES + 64);
+    snprintf(text, ERROR_TEXT_BYTES + 64, "the control file it returned: %s", why.detail);
+    ending->said_code = BAD_RETURN;
+    ending->error = slice_text(text);
+}
+
+/* --- What it was ---------------------------------------------------------------------
+ */
+
+static Slice read_document(Daemon *daemon, const Event *event, FolderKind kind)
+{
+    char path[FOLDER_PATH_BYTES];
+    struct stat file;
+    Slice document = { NULL, 0 };
+    folder_path(daemon->data_dir, kind, event->id, event->attempt, path);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return document;
+    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size > 0 &&
+        file.st_size <= DOCUMENT_BYTES_MAX) {
+        char *bytes = arena_take(&daemon->step, (size_t)file.st_size);
+        ssize_t got = read(fd, bytes, (size_t)file.st_size);
+        document = slice_of(bytes, got > 0 ? (size_t)got : 0);
+    }
+    close(fd);
+    return document;
+}
+
+static void take_member(Daemon *daemon, const JsonIn *member, Ending *ending)
+{
+    Slice text;
+    if (json_in_text(member, &text))
+        return;
+    if (slice_is(member->key, "name"))
+        ending->job_name = text;
+    if (slice_is(member->key, "payload"))
+        ending->job_payload = text;
+    if (slice_is(member->key, "payload_base64") &&
+        base64_decode(text, &daemon->step, &ending->job_payload))
+        ending->job_payload = (Slice){ NULL, 0 };
+}
+
+/* The attempt's own document is still there: an error handler gets name and payload. */
+static void take_job(Daemon *daemon, const RunningJob *running, Event *event)
+{
+    Ending *ending = &event->ending;
+    if (running->flags & JOB_CONTROL) {
+        ending->job_payload = read_document(daemon, event, FOLDER_CONTROL);
+        return;
+    }
+    Slice document = read_document(daemon, event, FOLDER_DOCUMENT);
+    const JsonIn *root;
+    JsonFault fault;
+    if (document.bytes && !json_in_load(document, &daemon->step, &root, &fault) &&
+        root->kind == JSON_IN_OBJECT)
+        for (const JsonIn *at = json_in_first(root); at; at = at->next)
+            take_member(daemon, at, ending);
+}
+
+void control_ended(Daemon *daemon, Event *event)
+{
+    RunningJob running;
+    if (!node_running_find(daemon->node, event->id, &running) ||
+        running.attempt != event->attempt)
+        return;
+    if (running.flags & JOB_CONTROL)
+        take_returned(daemon, &running, event);
+    if (node_settings(daemon->node)->error_handler[0] && !ended_well(&event->ending))
+        take_job(daemon, &running, event);
+}
