@@ -115,14 +115,15 @@ typedef struct Event {
     int32_t progress; /* PROGRESS */
     Slice tenant;     /* ACT: only a job of this tenant; empty: any */
     Patch patch;
-    Slice reason;   /* ACT: a person's words */
-    Job *jobs;      /* ADD; ADD_LINES: the pattern */
-    size_t count;   /* ADD: jobs; ADD_LINES: lines in body */
-    Slice key;      /* ADD: idempotency key; DEFINE: its key */
-    Slice key_hash; /* ADD: of the body, to tell a repeat from a clash */
-    Slice table;    /* DEFINE */
-    Slice value;    /* DEFINE */
-    Slice body;     /* ADD_LINES */
+    Slice reason;        /* ACT: a person's words */
+    Job *jobs;           /* ADD; ADD_LINES: the pattern */
+    size_t count;        /* ADD: jobs; ADD_LINES: lines in body */
+    Slice key;           /* ADD: idempotency key; DEFINE: its key */
+    Slice key_hash;      /* ADD: of the body, to tell a repeat from a clash */
+    int64_t key_kept_ms; /* ADD: how long the key is remembered; 0: a day */
+    Slice table;         /* DEFINE */
+    Slice value;         /* DEFINE */
+    Slice body;          /* ADD_LINES */
     uint64_t token;
     uint64_t number; /* APPLIED, COMMITTED; LOADED: the store held everything up to it */
     const Job *loaded; /* LOADED */

@@ -181,7 +181,7 @@ static void add_with_key(Node *node, const Event *event, KeyUse *use)
      * then must not come alive again. */
     if (op->at_ms < event->next_due_ms)
         op->at_ms = event->next_due_ms;
-    op->dt_ms = op->at_ms + KEY_KEPT_MS;
+    op->dt_ms = op->at_ms + (event->key_kept_ms ? event->key_kept_ms : KEY_KEPT_MS);
     use->value = slice_copy(&use->arena, buf_slice(&value));
     use->number = node->out->number;
     buf_done(&value);

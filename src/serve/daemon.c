@@ -643,6 +643,13 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
                              .at_once = options->ack_store };
     daemon->keeper = keeper_open(&keeper);
     node_recovered(daemon->node);
+    err = drop_open(daemon, &daemon->drop, why);
+    if (err == ERR_FULL) {
+        log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+    } else if (err) {
+        daemon_close(daemon);
+        return err;
+    }
     daemon_state_changed(daemon);
     *out = daemon;
     return ERR_OK;
@@ -723,6 +730,7 @@ static void close_http(Daemon *daemon)
     daemon->calls.wake = NULL;
     refuse_all(daemon);
     pthread_create(&thread, NULL, refuse_late, daemon);
+    drop_close(daemon->drop);
     http_close(daemon->http);
     mailbox_close(&daemon->calls);
     pthread_join(thread, NULL);

@@ -9,6 +9,7 @@
 #include "serve/claim_token.h"
 #include "serve/daemon.h"
 #include "serve/declare_apply.h"
+#include "serve/drop.h"
 #include "serve/http.h"
 #include "serve/keeper.h"
 #include "serve/metrics.h"
@@ -81,6 +82,7 @@ struct Daemon {
     Reader *reader;
     Runner *runner;
     Http *http;
+    Drop *drop;
     Metrics *metrics;
 
     Mailbox calls;   /* from the doors */
