@@ -6,10 +6,13 @@
  * memory, which is mapped shared for machines where only a copying clone is to be had.
  * Between clone and exec nothing may be called that takes a lock or allocates. */
 #include "launch/child.h"
+#include "launch/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -24,6 +27,7 @@
 #define PATH_DEFAULT      "/usr/local/bin:/usr/bin:/bin"
 #define PATH_BYTES_MAX    4096
 #define CHILD_STACK_BYTES 65536
+#define BEGIN_MS_MAX      5000 /* for a process of another account to run its program */
 
 /* The child runs on the parent's stack: a sanitizer's notes about frames that are left
  * by execve would be wrong for the parent. */
@@ -32,7 +36,7 @@
 static char *strings[LAUNCH_SPEC_STRINGS_MAX + 3];
 static volatile ChildFault *fault; /* one shared page */
 
-int child_plan(ChildPlan *plan, char *bytes, size_t count)
+int child_plan(ChildPlan *plan, char *bytes, size_t count, bool named)
 {
     LaunchSpec *spec = (LaunchSpec *)(void *)bytes;
     if (count < sizeof *spec || spec->magic != LAUNCH_MAGIC)
@@ -46,7 +50,8 @@ int child_plan(ChildPlan *plan, char *bytes, size_t count)
 
     char *at = bytes + sizeof *spec;
     char *end = bytes + count;
-    uint32_t wanted = 1 + spec->argc + spec->envc;
+    uint32_t own = 1 + spec->argc + spec->envc;
+    uint32_t wanted = own + (named ? 2 : 0);
     char **next = strings;
     plan->spec = spec;
     plan->argv = strings;
@@ -57,6 +62,10 @@ int child_plan(ChildPlan *plan, char *bytes, size_t count)
             return EINVAL;
         if (i == 0)
             plan->cwd = at;
+        else if (i == own)
+            plan->tenant = at;
+        else if (i > own)
+            plan->user = at;
         else
             *next++ = at;
         if (i == spec->argc)
@@ -133,6 +142,31 @@ IN_CHILD static void set_limits(const ChildPlan *plan)
     }
 }
 
+/* The system calls themselves: the C library would tell threads that share our memory.
+ * Groups first, as only root can; the account last, for good. */
+IN_CHILD static void become(const PolicyAccount *account)
+{
+    if (syscall(SYS_setgroups, account->group_count, account->groups) ||
+        syscall(SYS_setresgid, account->gid, account->gid, account->gid) ||
+        syscall(SYS_setresuid, account->uid, account->uid, account->uid))
+        give_up(LAUNCH_STEP_USER);
+    if (syscall(SYS_setresuid, 0, 0, 0) == 0) {
+        errno = EPERM; /* there was a way back: not this way */
+        give_up(LAUNCH_STEP_USER);
+    }
+}
+
+IN_CHILD static void enter_cwd(const ChildPlan *plan)
+{
+    if (plan->cwd[0]) {
+        if (chdir(plan->cwd))
+            give_up(LAUNCH_STEP_CWD);
+        return;
+    }
+    if ((!plan->account || chdir(plan->account->home)) && chdir("/"))
+        give_up(LAUNCH_STEP_CWD);
+}
+
 IN_CHILD static _Noreturn void child_main(const ChildPlan *plan)
 {
     if (setsid() < 0)
@@ -141,10 +175,12 @@ IN_CHILD static _Noreturn void child_main(const ChildPlan *plan)
         if (dup2(plan->stdio[i], i) < 0)
             give_up(LAUNCH_STEP_STDIO);
     umask(plan->spec->mask & 0777);
-    if (chdir(plan->cwd))
-        give_up(LAUNCH_STEP_CWD);
     set_limits(plan);
-    syscall(SYS_close_range, 3, ~0u, 0);
+    if (plan->account)
+        become(plan->account);
+    enter_cwd(plan);
+    /* What tells our parent that the program runs stays open until it does. */
+    syscall(SYS_close_range, 3, ~0u, plan->account ? CLOSE_RANGE_CLOEXEC : 0);
     /* The launcher leaves every disposition at its default: only the mask is undone. */
     sigset_t none;
     sigemptyset(&none);
@@ -212,10 +248,30 @@ static long clone_plainly(const ChildPlan *plan)
 {
     static _Alignas(16) char stack[CHILD_STACK_BYTES];
     static ChildPlan copy; /* the C library wants it without const */
+    int shares = plan->account ? 0 : CLONE_VM | CLONE_VFORK;
     copy = *plan;
-    int pid =
-        clone(child_entry, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &copy);
+    int pid = clone(child_entry, stack + sizeof stack, shares | SIGCHLD, &copy);
     return pid < 0 ? -errno : pid;
+}
+
+/* As another account a process can be stopped by others of that account before it runs
+ * its program, or its program may lie where opening takes for ever: we do not stand still
+ * for it, nor share memory with it. It has so long to begin. */
+static void await_program(int told_fd, pid_t pid)
+{
+    struct pollfd told = { .fd = told_fd, .events = POLLIN };
+    int64_t give_up_ms = boot_ms() + BEGIN_MS_MAX;
+    for (;;) {
+        int64_t left_ms = give_up_ms - boot_ms();
+        if (poll(&told, 1, left_ms > 0 ? (int)left_ms : 0) > 0)
+            return; /* its end is closed: by the program's start, or by its death */
+        if (left_ms > 0)
+            continue;
+        kill(pid, SIGKILL);
+        fault->step = LAUNCH_STEP_USER;
+        fault->error_number = ETIMEDOUT;
+        return;
+    }
 }
 
 static bool fault_page(void)
@@ -238,12 +294,24 @@ pid_t child_start(const ChildPlan *plan, ChildFault *out_fault)
     fault->step = LAUNCH_STEP_NONE;
     fault->error_number = 0;
 
+    int told[2] = { -1, -1 };
+    if (plan->account && pipe2(told, O_CLOEXEC)) {
+        out_fault->error_number = errno;
+        return -1;
+    }
     struct clone_args args = {
-        .flags = CLONE_VFORK | CLONE_SHARES | CLONE_INTO_CGROUP,
+        .flags = CLONE_INTO_CGROUP |
+                 (plan->account ? 0 : (uint64_t)(CLONE_VFORK | CLONE_SHARES)),
         .exit_signal = SIGCHLD,
         .cgroup = (unsigned)plan->cgroup_fd,
     };
     long pid = plan->cgroup_fd >= 0 ? clone_and_run(&args, plan) : clone_plainly(plan);
+    if (plan->account) {
+        close(told[1]);
+        if (pid > 0)
+            await_program(told[0], (pid_t)pid);
+        close(told[0]);
+    }
     if (pid < 0) {
         out_fault->error_number = (int32_t)-pid;
         return -1;

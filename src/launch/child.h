@@ -6,8 +6,10 @@
 #ifndef LAUNCH_CHILD_H
 #define LAUNCH_CHILD_H
 
+#include "launch/policy.h"
 #include "launch/protocol.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -15,6 +17,9 @@
 typedef struct ChildPlan {
     const LaunchSpec *spec;
     const char *cwd;
+    const char *tenant;           /* with user */
+    const char *user;             /* NULL: our own account */
+    const PolicyAccount *account; /* what was found for it */
     char **argv;
     char **envp;
     int stdio[3];         /* descriptors that become 0, 1, 2; none of them is below 3 */
@@ -27,9 +32,10 @@ typedef struct ChildFault {
     int32_t error_number;
 } ChildFault;
 
-/* Fills cwd, argv and envp from a spec of `bytes` bytes; they point into it and into
- * memory of this module, until the next call. Returns 0 or an errno. */
-int child_plan(ChildPlan *plan, char *spec, size_t bytes);
+/* Fills cwd, argv, envp and, if it names an account, tenant and user from a spec of
+ * `bytes` bytes; they point into it and into memory of this module, until the next call.
+ * Returns 0 or an errno. */
+int child_plan(ChildPlan *plan, char *spec, size_t bytes, bool named);
 
 /* The pid of a new session running the plan's program, or -1 with *out_fault filled and
  * no process left. All signals must be blocked. */

@@ -36,6 +36,7 @@ struct LaunchClient {
     int fd;
     int32_t pid;
     bool has_cgroups;
+    int32_t version;
     PacketQueue starts; /* starts, and what must come after one of them */
     PacketQueue others;
     StartKey under_way[STARTS_MAX];
@@ -63,6 +64,8 @@ const char *launch_step_text(LaunchStep step)
         return "working directory";
     case LAUNCH_STEP_EXEC:
         return "program";
+    case LAUNCH_STEP_USER:
+        return "user";
     }
     return "start";
 }
@@ -79,6 +82,7 @@ Err launch_open(LaunchClient **out_client, const char *data_dir, const char *pro
     client->fd = fd;
     client->pid = hello.pid;
     client->has_cgroups = (hello.flags & LAUNCH_HAS_CGROUPS) != 0;
+    client->version = hello.number;
     client->starts.last = &client->starts.first;
     client->others.last = &client->others.first;
     *out_client = client;
@@ -261,7 +265,10 @@ static Err spec_file(LaunchClient *client, const LaunchStart *start, int *out_fd
                         .nice = start->nice,
                         .limit_count = start->limit_count };
     size_t cwd_bytes = strlen(start->cwd) + 1;
-    spec.string_bytes = cwd_bytes + start->argv.bytes + start->env.bytes;
+    size_t tenant_bytes = start->user ? strlen(start->tenant) + 1 : 0;
+    size_t user_bytes = start->user ? strlen(start->user) + 1 : 0;
+    spec.string_bytes =
+        cwd_bytes + start->argv.bytes + start->env.bytes + tenant_bytes + user_bytes;
     if (spec.string_bytes + sizeof spec > LAUNCH_SPEC_BYTES_MAX ||
         spec.argc + spec.envc > LAUNCH_SPEC_STRINGS_MAX)
         return error_set(why, ERR_LIMIT, "command and environment have %zu bytes",
@@ -274,6 +281,8 @@ static Err spec_file(LaunchClient *client, const LaunchStart *start, int *out_fd
     buf_add(&client->spec, start->cwd, cwd_bytes);
     buf_add_slice(&client->spec, start->argv);
     buf_add_slice(&client->spec, start->env);
+    buf_add(&client->spec, start->tenant, tenant_bytes);
+    buf_add(&client->spec, start->user, user_bytes);
 
     int fd = memfd_create("pawl-spec", MFD_CLOEXEC);
     if (fd < 0)
@@ -293,7 +302,9 @@ static Err spec_file(LaunchClient *client, const LaunchStart *start, int *out_fd
 Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
 {
     int spec = -1;
-    Err err = spec_file(client, start, &spec, why);
+    bool old = start->user && client->version < 2;
+    Err err = old ? error_set(why, ERR_UNSUPPORTED, "the running launcher is too old")
+                  : spec_file(client, start, &spec, why);
     if (err) {
         close(start->stdin_fd);
         close(start->out_w);
@@ -302,6 +313,7 @@ Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
     }
     Packet *packet = packet_new(LAUNCH_START, start->id, start->attempt);
     packet->message.flags = start->flags;
+    packet->message.account = start->user != NULL;
     snprintf(packet->message.mark, sizeof packet->message.mark, "%s", start->mark);
     packet->has_fds = true;
     packet->fds[LAUNCH_FD_SPEC] = spec;

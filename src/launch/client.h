@@ -23,7 +23,9 @@ typedef struct LaunchStart {
     const char *mark; /* see LaunchMessage.mark; also a variable's value in env */
     Slice argv;
     Slice env;
-    const char *cwd;
+    const char *cwd;    /* "": the account's home, or / */
+    const char *tenant; /* with user */
+    const char *user;   /* the account to run as; NULL: the launcher's own */
     uint32_t mask;
     int32_t nice;
     const LaunchLimit *limits;
@@ -61,7 +63,8 @@ bool launch_has_cgroups(const LaunchClient *client);
 MUST_CHECK Err launch_dispatch(LaunchClient *client, const LaunchHandlers *handlers,
                                void *context);
 
-/* ERR_LIMIT or an error of the memory file: nothing was sent. */
+/* ERR_LIMIT, ERR_UNSUPPORTED (an old launcher cannot switch accounts) or an error of the
+ * memory file: nothing was sent. */
 MUST_CHECK Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why);
 void launch_signal(LaunchClient *client, JobId id, uint32_t attempt, int signal_number);
 void launch_list(LaunchClient *client);

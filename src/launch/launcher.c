@@ -117,8 +117,14 @@ static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, in
     ChildPlan plan = { .cgroup_fd = cgroup, .nofile = launcher->nofile };
     for (int i = 0; i < 3; i++)
         plan.stdio[i] = fds[LAUNCH_FD_STDIN + i];
-    fault.error_number = child_plan(&plan, spec, bytes);
+    fault.error_number = child_plan(&plan, spec, bytes, attempt->facts.account);
     int64_t before_ms = boot_ms();
+    PolicyAccount account;
+    if (!fault.error_number && plan.user) {
+        plan.account = &account;
+        if (policy_ask(plan.tenant, plan.user, &account) != POLICY_ALLOWED)
+            fault = (ChildFault){ LAUNCH_STEP_USER, EPERM };
+    }
     if (!fault.error_number)
         attempt->tree.pid = child_start(&plan, &fault);
     if (attempt->tree.pid > 0)

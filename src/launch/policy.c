@@ -40,8 +40,8 @@ PolicyAnswer policy_account(const char *user, PolicyAccount *out)
         return POLICY_IS_ROOT;
     out->uid = found->pw_uid;
     out->gid = found->pw_gid;
-    strcpy(out->name, found->pw_name);
-    strcpy(out->home, found->pw_dir);
+    memcpy(out->name, found->pw_name, strlen(found->pw_name) + 1);
+    memcpy(out->home, found->pw_dir, strlen(found->pw_dir) + 1);
     out->group_count = POLICY_GROUPS_MAX;
     if (getgrouplist(out->name, out->gid, out->groups, &out->group_count) < 0)
         return POLICY_NO_ACCOUNT; /* in more groups than we would set: not half of them */

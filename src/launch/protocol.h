@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define LAUNCH_VERSION          1
+#define LAUNCH_VERSION          2           /* 2: accounts */
 #define LAUNCH_MAGIC            0x6c776170u /* "pawl" */
 #define LAUNCH_SOCKET           "launch.sock"
 #define LAUNCH_LOCK             "launch.lock"
@@ -67,6 +67,7 @@ typedef enum LaunchStep {
     LAUNCH_STEP_LIMIT, /* resource limits, niceness */
     LAUNCH_STEP_CWD,
     LAUNCH_STEP_EXEC,
+    LAUNCH_STEP_USER, /* not allowed to be it, or it could not be done */
 } LaunchStep;
 
 typedef enum LaunchState {
@@ -108,7 +109,10 @@ typedef struct LaunchMessage {
     LaunchUsage usage;       /* EXITED, ITEM */
     char mark[LAUNCH_MARK_BYTES]; /* START: text in the environment of every process of
                                    * the tree and of no other; comes back with ITEM */
-    uint64_t reserved[11];
+    uint32_t account; /* START: 1 if the spec ends with two more strings: the tenant, and
+                       * the account to run as. An older launcher refuses such a spec. */
+    uint32_t reserved_too;
+    uint64_t reserved[10];
 } LaunchMessage;
 #define LAUNCH_MESSAGE_BYTES 256
 _Static_assert(sizeof(LaunchMessage) == LAUNCH_MESSAGE_BYTES,
@@ -122,7 +126,7 @@ typedef struct LaunchLimit {
 } LaunchLimit;
 
 /* Head of the memory file; after it string_bytes of NUL-ended strings: the working
- * directory, argc arguments, envc NAME=VALUE. */
+ * directory, argc arguments, envc NAME=VALUE, and with LaunchMessage.account two more. */
 typedef struct LaunchSpec {
     uint32_t magic;
     uint32_t argc;

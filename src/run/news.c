@@ -75,6 +75,7 @@ static bool is_node_fault(LaunchStep step, int error_number)
     case LAUNCH_STEP_LIMIT:
     case LAUNCH_STEP_CWD:
     case LAUNCH_STEP_EXEC:
+    case LAUNCH_STEP_USER:
         return error_number == EAGAIN || error_number == ENOMEM ||
                error_number == EMFILE || error_number == ENFILE;
     }
