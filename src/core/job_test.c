@@ -152,6 +152,8 @@ static void a_free_job_is_what_its_due_time_says(void **state)
     ROW(retry_number);                                                                   \
     ROW(max_retries);                                                                    \
     ROW(progress);                                                                       \
+    ROW(error_depth);                                                                    \
+    ROW(document_hash);                                                                  \
     ROW(outcome.exitcode);                                                               \
     ROW(outcome.exit_status);                                                            \
     ROW(outcome.signal);
@@ -181,6 +183,7 @@ static void a_free_job_is_what_its_due_time_says(void **state)
     ROW(param);                                                                          \
     ROW(children);                                                                       \
     ROW(trace);                                                                          \
+    ROW(notify);                                                                         \
     ROW(payload);
 
 static void expect_equal(const Job *a, const Job *b)

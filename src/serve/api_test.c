@@ -314,10 +314,10 @@ static void a_full_journal_is_told(void **state)
     reply_done(&reply);
 }
 
-static void only_json_is_taken(void **state)
+static void only_json_and_xml_are_taken(void **state)
 {
     World *world = *state;
-    static const char *const bad[] = { "Content-Type: application/xml\r\n",
+    static const char *const bad[] = { "Content-Type: application/yaml\r\n",
                                        "Content-Type: multipart/form-data\r\n" };
     for (size_t i = 0; i < 2; i++) {
         Reply reply;
@@ -514,7 +514,7 @@ int main(void)
         TEST(a_key_works_for_many_jobs_too),
         TEST(waiting_gives_the_job_and_its_result),
         TEST(a_full_journal_is_told),
-        TEST(only_json_is_taken),
+        TEST(only_json_and_xml_are_taken),
         TEST(each_line_is_a_payload),
         TEST(bad_lines_are_refused),
         TEST(jobs_are_held_released_and_ended),

@@ -98,7 +98,7 @@ static bool prepare(Drop *drop, Parcel *parcel)
     ControlRules rules = { .tenant = SLICE_LITERAL(TENANT),
                            .modules_root = facts->modules_root,
                            .payload_bytes_max = facts->payload_bytes_max,
-                           .users = true };
+                           .users = false };
     Error why = { 0 };
     Problem problem;
     Err err = drop_files_read(&drop->files, &parcel->name, XML_BYTES_MAX + 1,

@@ -3,6 +3,7 @@
 #include "serve/drop_files.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,13 +29,18 @@ static int setup(void **state)
     return (int)drop_files_open(&files, folder, &why);
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind,
+                      struct FTW *place)
+{
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
 static int teardown(void **state)
 {
     (void)state;
-    char command[128];
     drop_files_close(&files);
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static int put(const char *name, const char *text)
