@@ -119,6 +119,7 @@ static const FieldRow op_rows[] = {
     ROW(50, tenant, FIELD_SLICE),
     ROW(51, key, FIELD_SLICE),
     ROW(52, value, FIELD_SLICE),
+    ROW(53, bookings, FIELD_SLICE),
 };
 static const Fields op_fields = { op_rows, FIELDS_COUNT(op_rows), NULL };
 

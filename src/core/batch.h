@@ -83,6 +83,7 @@ typedef struct Op {
     Slice tenant;
     Slice key;
     Slice value;
+    Slice bookings; /* CLAIM: what the attempt holds of resources; see resource.h */
 } Op;
 
 /* What OP_PUT keeps in a table: handler, tenant, setting, ... */

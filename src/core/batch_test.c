@@ -46,7 +46,8 @@
     ROW(table);                                                                          \
     ROW(tenant);                                                                         \
     ROW(key);                                                                            \
-    ROW(value);
+    ROW(value);                                                                          \
+    ROW(bookings);
 
 static void expect_equal(const Op *a, const Op *b)
 {

@@ -37,6 +37,12 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                                        */
 } LoadWhat;
 
+typedef struct Refused { /* one job of several that cannot be taken */
+    size_t index;
+    const char *problem;
+    Slice detail;
+} Refused;
+
 typedef struct Effect {
     EffectKind kind;
     Wait wait;
@@ -51,15 +57,19 @@ typedef struct Effect {
     /* REPLY */
     Err err;
     const char *problem; /* stable word for people and programs, e.g. "job_not_found" */
-    JobStates allowed;   /* with ERR_CONFLICT: states in which it would make sense */
-    const Job *job;      /* the job as it is now, where the core has it whole */
-    uint64_t first;      /* ADD: c of the first id */
-    uint64_t count;      /* ADD: jobs added; CHANGED: jobs it speaks of */
-    bool replayed;       /* ADD: answered from an idempotency key */
+    Slice detail;        /* a sentence with it, or empty */
+    const Refused *refused; /* ADD of several jobs */
+    size_t refused_count;
+    JobStates allowed;      /* with ERR_CONFLICT: states in which it would make sense */
+    const Job *job;         /* the job as it is now, where the core has it whole */
+    uint64_t first;         /* ADD: c of the first id */
+    uint64_t count;         /* ADD: jobs added; CHANGED: jobs it speaks of */
+    bool replayed;          /* ADD: answered from an idempotency key */
     const ClaimItem *items; /* CLAIM, RENEW, FINISH: `count` of them */
     /* START */
     int64_t deadline_ms; /* wall; 0: none */
     uint32_t slot;       /* 1-based */
+    Slice bookings;      /* what it holds of resources; see resource.h */
     /* LOAD */
     LoadWhat what;
     uint64_t token;
@@ -71,6 +81,7 @@ typedef struct Effect {
     int64_t priority;
     int64_t dt_ms;
     JobId behind_id;
+    int64_t age_ms; /* the order is that of dt - priority * age_ms; 0: not */
     uint32_t limit;
     Slice key;
     Slice table; /* DEFINED, with tenant, key and value (no data: deleted) */

@@ -260,6 +260,7 @@ static const FieldRow job_rows[] = {
     ROW(64, trace, FIELD_SLICE),
     ROW(65, payload, FIELD_SLICE),
     ROW(66, notify, FIELD_SLICE),
+    ROW(67, bookings, FIELD_SLICE),
 };
 
 _Static_assert(sizeof(JobState) == sizeof(uint32_t), "enums are read as 32 bits");

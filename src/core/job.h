@@ -140,6 +140,7 @@ typedef struct Job {
     Slice notify;       /* CONTROL: event, NUL, target, NUL, ... */
     Slice trace;        /* TRACEPARENT */
     Slice payload;
+    Slice bookings; /* what its last attempt holds or held of resources */
 } Job;
 
 #define LOCK_DONE "__done"

@@ -184,7 +184,8 @@ static void a_free_job_is_what_its_due_time_says(void **state)
     ROW(children);                                                                       \
     ROW(trace);                                                                          \
     ROW(notify);                                                                         \
-    ROW(payload);
+    ROW(payload);                                                                        \
+    ROW(bookings);
 
 static void expect_equal(const Job *a, const Job *b)
 {

@@ -14,6 +14,8 @@ Head head_of(const Job *job, Names *names)
         .retry_delay_ms = job->retry_delay_ms,
         .retry_window_ms = job->retry_window_ms,
         .max_run_ms = job->max_run_ms,
+        .service_ms = job->service_ms,
+        .wants = job->resources.bytes ? names_intern(names, job->resources) : 0,
         .then = job->then.bytes ? names_intern(names, job->then) : 0,
         .on_error = job->on_error.bytes ? names_intern(names, job->on_error) : 0,
         .tenant = names_intern(names, job->tenant),
@@ -37,6 +39,15 @@ bool head_before(const Head *a, const Head *b)
     return a->id < b->id;
 }
 
+bool lane_head_before(const Lane *lane, const Head *a, const Head *b)
+{
+    if (!lane->age_ms)
+        return head_before(a, b);
+    int64_t first = a->dt_ms - a->priority * lane->age_ms;
+    int64_t second = b->dt_ms - b->priority * lane->age_ms;
+    return first != second ? first < second : a->id < b->id;
+}
+
 size_t lane_count(const Lane *lane)
 {
     return lane->window.count - lane->first;
@@ -50,6 +61,12 @@ const Head *lane_first(const Lane *lane)
 const Head *lane_last(const Lane *lane)
 {
     return lane_count(lane) ? &lane->window.items[lane->window.count - 1] : NULL;
+}
+
+const Head *lane_at(const Lane *lane, size_t at)
+{
+    assert(at < lane_count(lane));
+    return &lane->window.items[lane->first + at];
 }
 
 static void reset_if_empty(Lane *lane)
@@ -68,15 +85,28 @@ Head lane_take(Lane *lane)
     return head;
 }
 
+Head lane_take_at(Lane *lane, size_t at)
+{
+    if (!at)
+        return lane_take(lane);
+    Head head = *lane_at(lane, at);
+    size_t place = lane->first + at;
+    memmove(&lane->window.items[place], &lane->window.items[place + 1],
+            (lane->window.count - place - 1) * sizeof head);
+    lane->window.count--;
+    return head;
+}
+
 /* Index of the first item that does not come before `head`. */
-static size_t place_for(const HeadList *list, size_t from, const Head *head)
+static size_t place_for(const Lane *lane, const HeadList *list, size_t from,
+                        const Head *head)
 {
     size_t low = from;
     size_t high = list->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         assert(list->items);
-        if (head_before(&list->items[middle], head))
+        if (lane_head_before(lane, &list->items[middle], head))
             low = middle + 1;
         else
             high = middle;
@@ -84,9 +114,9 @@ static size_t place_for(const HeadList *list, size_t from, const Head *head)
     return low;
 }
 
-static void insert(HeadList *list, size_t from, const Head *head)
+static void insert(const Lane *lane, HeadList *list, size_t from, const Head *head)
 {
-    size_t at = place_for(list, from, head);
+    size_t at = place_for(lane, list, from, head);
     mem_room((void **)&list->items, list->count, &list->capacity, sizeof *list->items);
     assert(list->items);
     if (at < list->count && list->items[at].id == head->id)
@@ -125,20 +155,20 @@ static bool put_aside(Lane *lane, const Head *head)
         lane->overflow = true;
     if (lane->overflow)
         return false; /* nothing of the load under way will be used */
-    insert(&lane->aside, 0, head);
+    insert(lane, &lane->aside, 0, head);
     return true;
 }
 
 bool lane_put(Lane *lane, const Head *head, size_t limit)
 {
     const Head *last = lane_last(lane);
-    bool inside = last && head_before(head, last);
+    bool inside = last && lane_head_before(lane, head, last);
     if (!inside && lane->loading)
         return put_aside(lane, head);
     if (!inside && lane->more)
         return false;
     compact(lane);
-    insert(&lane->window, lane->first, head);
+    insert(lane, &lane->window, lane->first, head);
     keep_within(lane, limit);
     return true;
 }
@@ -183,6 +213,14 @@ void lane_load_failed(Lane *lane)
     lane->more = true;
 }
 
+void lane_forget(Lane *lane, int64_t age_ms)
+{
+    lane->age_ms = age_ms;
+    lane->more = lane->more || lane_count(lane) || lane->aside.count;
+    lane->overflow = lane->loading; /* what it brings is in the old order */
+    lane->first = lane->window.count = lane->aside.count = 0;
+}
+
 void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t limit)
 {
     if (lane->overflow) {
@@ -193,16 +231,16 @@ void lane_loaded(Lane *lane, const Head *heads, size_t count, bool more, size_t 
     lane->loading = false;
     for (size_t i = 0; i < count; i++) {
         compact(lane);
-        insert(&lane->window, lane->first, &heads[i]);
+        insert(lane, &lane->window, lane->first, &heads[i]);
     }
     lane->more = more;
     const Head *bound = count ? &heads[count - 1] : NULL;
     for (size_t i = 0; i < lane->aside.count; i++) {
         const Head *head = &lane->aside.items[i];
-        if (more && (!bound || head_before(bound, head)))
+        if (more && (!bound || lane_head_before(lane, bound, head)))
             continue; /* behind what was loaded: the store has it there */
         compact(lane);
-        insert(&lane->window, lane->first, head);
+        insert(lane, &lane->window, lane->first, head);
     }
     lane->aside.count = 0;
     keep_within(lane, limit);
@@ -219,7 +257,8 @@ void lane_check(const Lane *lane)
 {
     assert(lane->first <= lane->window.count);
     for (size_t i = lane->first; i + 1 < lane->window.count; i++)
-        assert(head_before(&lane->window.items[i], &lane->window.items[i + 1]));
+        assert(
+            lane_head_before(lane, &lane->window.items[i], &lane->window.items[i + 1]));
     if (!lane->loading)
         assert(lane->aside.count == 0);
 }

@@ -2,10 +2,11 @@
 /* lane.h - one queue of one tenant: a bounded, exact window on its ready jobs.
  *
  * The window holds the first ready jobs in order: priority (larger first), then dt, then
- * id. `more` says that the store has others behind the window's last one. While a load
- * is under way, jobs that become ready behind the window wait aside, because the answer
- * may or may not hold them. So the window is exact at every moment on a store that this
- * node owns, whatever its bound. */
+ * id; in a queue with aging as queue.h says, which the store knows too. `more` says that
+ * the store has others behind the window's last one. While a load is under way, jobs that
+ * become ready behind the window wait aside, because the answer may or may not hold them.
+ * So the window is exact at every moment on a store that this node owns, whatever its
+ * bound. */
 #ifndef CORE_LANE_H
 #define CORE_LANE_H
 
@@ -22,7 +23,9 @@ typedef struct Head {
     int64_t retry_delay_ms;
     int64_t retry_window_ms;
     int64_t max_run_ms;
-    uint32_t then; /* types of jobs that follow; 0: none */
+    int64_t service_ms;
+    uint32_t wants; /* what it says of resources; a number of Names, 0: nothing */
+    uint32_t then;  /* types of jobs that follow; 0: none */
     uint32_t on_error;
     uint32_t tenant; /* numbers of Names */
     uint32_t queue;
@@ -36,7 +39,7 @@ typedef struct Head {
 } Head;
 
 Head head_of(const Job *job, Names *names);
-bool head_before(const Head *a, const Head *b);
+bool head_before(const Head *a, const Head *b); /* without aging */
 
 typedef struct HeadList {
     Head *items;
@@ -44,9 +47,24 @@ typedef struct HeadList {
     size_t capacity;
 } HeadList;
 
+struct Manager;
+
 typedef struct Lane {
-    HeapNode
-        offer; /* in the node's heap while it has something to offer; must be first */
+    HeapNode offer;           /* its place in the heap `in`; must be first */
+    Heap *in;                 /* offers, or those who wait for a manager; NULL: neither */
+    struct Manager *waits;    /* refused `refused` for lack of this */
+    struct Manager *next_for; /* it has been let out of that one's line to try again */
+    JobId refused;
+    int64_t lacks; /* how much `refused` needs of it */
+    bool owed;     /* refused for lack of a resource: goes first */
+    bool shut;     /* its queue lets nothing start now */
+    bool scans;    /* its heads may be passed over: policy skip, backfill */
+    bool stuck;    /* none of its heads can start now, each for its own reason */
+    struct Lane *stuck_next;
+    struct Lane *shut_next;
+    struct Lane *sister_next; /* of the same tenant */
+    struct Lane *sister_before;
+    int64_t age_ms; /* waiting that is worth a point of priority; 0: none */
     uint32_t tenant;
     uint32_t queue;
     uint32_t type; /* of a tenant that segregates them; 0: all of the queue's */
@@ -66,7 +84,13 @@ typedef struct Lane {
 size_t lane_count(const Lane *lane);
 const Head *lane_first(const Lane *lane); /* NULL when the window is empty */
 const Head *lane_last(const Lane *lane);
-Head lane_take(Lane *lane); /* the first one leaves; there must be one */
+const Head *lane_at(const Lane *lane, size_t at);
+Head lane_take(Lane *lane);               /* the first one leaves; there must be one */
+Head lane_take_at(Lane *lane, size_t at); /* the one behind `at` others */
+bool lane_head_before(const Lane *lane, const Head *a, const Head *b);
+
+/* The order has changed: nothing is known any more but that there is more. */
+void lane_forget(Lane *lane, int64_t age_ms);
 
 /* A job of this lane became ready. The window keeps at most `limit`. False: it was left
  * to the store, in its place behind the window. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node.c - see node.h. Here: birth, the step, and small tools of the other node_*.c. */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 #include <assert.h>
 
@@ -20,12 +21,14 @@ NodeSettings node_settings_default(void)
     };
 }
 
-/* Lanes are offered by tour; within one, the lane whose head has waited longest goes
- * first (S3.54). */
+/* A lane that was refused for lack of a resource goes first; then lanes are offered by
+ * tour, and within one, the lane whose head has waited longest goes first (S3.54). */
 static bool lane_before(const HeapNode *a, const HeapNode *b)
 {
     const Lane *left = (const Lane *)(const void *)a;
     const Lane *right = (const Lane *)(const void *)b;
+    if (left->owed != right->owed)
+        return left->owed;
     if (left->tour != right->tour)
         return left->tour < right->tour;
     const Head *first = lane_first(left);
@@ -53,6 +56,7 @@ Node *node_new(const NodeOptions *options)
     node->offers.before = lane_before;
     node->timers.before = timer_before;
     node->next_due_ms = INT64_MIN; /* unknown: ask the store first */
+    node->limits_boot = TIME_NEVER;
     if (options->last_id)
         id_seen(&node->ids, options->last_id);
     return node;
@@ -99,6 +103,7 @@ void node_free(Node *node)
     heap_done(&node->timers);
     node_pull_free(node);
     free_lanes(node);
+    node_limits_free(node);
     free_asked(node);
     node_keys_applied(node, UINT64_MAX);
     map_done(&node->touched);
@@ -182,6 +187,9 @@ static const struct Definer {
 } definers[] = {
     { HANDLER_TABLE, node_define_handler, node_load_handler },
     { TENANT_TABLE, node_define_tenant, node_load_tenant },
+    { QUEUE_TABLE, node_define_queue, node_load_queue },
+    { RESOURCE_TABLE, node_define_resource, node_load_resource },
+    { SLOTS_TABLE, node_define_slots, node_load_slots },
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 
@@ -294,6 +302,7 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
     for (size_t i = 0; i < count; i++)
         take(node, &events[i]);
     node_timers(node);
+    node_limits_duties(node);
     node_duties(node);
     if (node->touched_pass || now.boot_ms >= node->tick_boot) {
         node->touched_pass = false;
@@ -314,6 +323,7 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t node_next_wake(const Node *node)
 {
     int64_t wake = node->touched_pass ? 0 : node->tick_boot;
+    wake = earlier(wake, node_limits_wake(node));
     const HeapNode *timer = heap_first(&node->timers);
     if (timer)
         wake = earlier(wake, ((const Running *)(const void *)timer)->wake_boot);
@@ -341,6 +351,7 @@ void node_load_running(Node *node, const Job *job)
         running->lease_ms = job->dt_ms - job->beat_ms; /* as both were last written */
     if (running->cancelling)
         buf_add_slice(&running->reason, job->reason);
+    node_book_loaded(node, running, job->bookings);
 }
 
 void node_load_lane(Node *node, const Job *first)
@@ -394,7 +405,7 @@ const NodeSettings *node_settings(const Node *node)
 NodeFacts node_facts(const Node *node)
 {
     return (NodeFacts){
-        .slots = node->settings.slots,
+        .slots = node_slots(node),
         .slots_used = node->slots_used,
         .lanes = (uint32_t)node->lanes.count,
         .lanes_ready = (uint32_t)node->offers.count,
@@ -443,6 +454,7 @@ bool node_running_find(const Node *node, JobId id, RunningJob *out)
 void node_check(const Node *node)
 {
     uint32_t taken = 0;
+    node_limits_check(node);
     for (size_t i = 0; i < node->slot_capacity; i++)
         taken += node->slots[i];
     assert(taken == node->slots_used);
@@ -454,7 +466,9 @@ void node_check(const Node *node)
     for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
         const Lane *lane = entry.value;
         lane_check(lane);
-        assert((lane->offer.place != 0) == (lane_count(lane) > 0 && !lane->pull));
+        bool waits = lane->in || lane->shut || lane->stuck;
+        assert(waits == (lane_count(lane) > 0 && !lane->pull));
+        assert((lane->offer.place != 0) == (lane->in != NULL));
         for (size_t i = lane->first; i < lane->window.count; i++)
             assert(!map_find(&node->running, lane->window.items[i].id));
     }

@@ -41,6 +41,7 @@ typedef struct NodeSettings {
     int64_t controller_stale_ms;            /* for nodes that share a store */
     char error_handler[NAME_BYTES_MAX + 1]; /* type of the error-handler job, or "" */
     Fate on_error;
+    bool fair_tenants;    /* fairness = tenant: each tenant one offer per tour */
     uint32_t window_jobs; /* heads kept per lane; 0: chosen by number of lanes */
 } NodeSettings;
 
@@ -114,6 +115,9 @@ bool node_running_find(const Node *node, JobId id, RunningJob *out); /* false: n
 /* The newest version of a handler for jobs that start, or NULL: none, deleted or
  * disabled. Valid until the next step. */
 const Handler *node_handler(const Node *node, Slice tenant, Slice type);
+
+/* Niceness of a job's processes, if its queue turns priorities into it (S3.6). */
+int node_job_nice(const Node *node, const Job *job);
 
 /* Asserts N1 to N3; used by tests and the simulation after each step. */
 void node_check(const Node *node);

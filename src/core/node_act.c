@@ -6,6 +6,7 @@
  * it, further actions on it wait in line. So the decision is taken on the job as it
  * really is. */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 /* Nothing but time is in their way. */
 #define STATES_GOING                                                                     \
@@ -244,6 +245,21 @@ static void remove_waiting(Node *node, const Event *event, const Job *job)
     node_reply(node, event->request, ERR_OK, NULL);
 }
 
+/* What it would become must be within what its queue takes. */
+static bool refuses_patch(Node *node, const Event *event, const Job *job)
+{
+    Buf detail = { 0 };
+    bool asks = event->patch.fields & (FIELD_PRIORITY | FIELD_QUEUE);
+    const char *problem = asks ? node_refuses(node, job, &detail) : NULL;
+    if (problem) {
+        node->out->batch.count--; /* take the operation back */
+        node_reply(node, event->request, ERR_INVALID, problem)->detail =
+            node_keep(node, buf_slice(&detail));
+    }
+    buf_done(&detail);
+    return problem != NULL;
+}
+
 static void act_waiting(Node *node, const Event *event, const Job *loaded)
 {
     JobStates allowed = action_allowed(event->action);
@@ -269,6 +285,8 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
     decide(node, event, job, op);
     job->reason = op->reason;
     JobState to = op->to;
+    if (event->action == ACT_PATCH && refuses_patch(node, event, job))
+        return;
     if (job_move(job, to, op->dt_ms)) {
         node->out->batch.count--; /* no such step: take the operation back */
         reply_conflict(node, event->request, allowed);

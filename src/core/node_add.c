@@ -5,10 +5,18 @@
  * the rest of the turn. With an idempotency key both go into outbox->batch instead, so
  * that key and jobs are kept or lost together. */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 #include "base/pack.h"
+#include "base/text.h"
 
-enum { KEY_HASH = 1, KEY_FIRST = 2, KEY_COUNT = 3 };
+enum { KEY_HASH = 1, KEY_FIRST = 2, KEY_COUNT = 3, KEY_REFUSED = 4 };
+
+typedef struct RefusedList {
+    Refused *items;
+    size_t count;
+    size_t capacity;
+} RefusedList;
 
 /* A door's job has been checked; here it gets what only the node knows. */
 static void begin_life(Node *node, Job *job)
@@ -29,10 +37,12 @@ static void begin_life(Node *node, Job *job)
     bool own = job->command.bytes > 0;
     job->flags |= own ? (unsigned)JOB_COMMAND : 0;
     const Handler *handler = own ? NULL : node_usable_handler(node, tenant, type);
+    bool open = job->priority == PRIORITY_UNSET;
     if (own || handler)
         handler_defaults(handler, job);
     else
         handler_later(job);
+    node_fill_limits(node, job, handler, open);
     if (job->state == JOB_HELD)
         return;
     job->state = job_waiting_state(job, node->now.wall_ms);
@@ -68,13 +78,33 @@ static bool refused(Node *node, const Event *event)
     return false;
 }
 
-static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batch)
+/* Notes in the list why a job of the event cannot be taken. False: it can. */
+static bool refuse(Node *node, const Event *event, const Job *job, RefusedList *refused)
+{
+    Buf detail = { 0 };
+    const char *problem = event->request ? node_refuses(node, job, &detail) : NULL;
+    if (problem)
+        MEM_PUSH(refused->items, refused->count, refused->capacity) =
+            (Refused){ .problem = problem,
+                       .detail = node_keep(node, buf_slice(&detail)) };
+    buf_done(&detail);
+    return problem != NULL;
+}
+
+static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batch,
+                     RefusedList *refused)
 {
     for (size_t k = 0; k < event->count; k++) {
         Job *job = ARENA_NEW(&batch->arena, Job);
         *job = event->jobs[k];
         job->id = id_from_count(first + k, node->options.number);
         begin_life(node, job);
+        if (refuse(node, event, job, refused)) {
+            refused->items[refused->count - 1].index = k;
+            continue;
+        }
+        if (!event->request)
+            job->priority = node_clamp_priority(node, job);
         *job = job_copy(&batch->arena, job);
         batch_op(batch, OP_ADD, job->id)->job = job;
         Head head = head_of(job, &node->names);
@@ -83,13 +113,32 @@ static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batc
     }
 }
 
-static void reply_added(Node *node, const Event *event, uint64_t first, Wait wait)
+/* One job alone that is refused is the request's own failure. */
+static void tell_refused(Node *node, Effect *reply, RefusedList *refused)
+{
+    if (refused->count && reply->count == 1) {
+        reply->err = ERR_INVALID;
+        reply->problem = refused->items[0].problem;
+        reply->detail = refused->items[0].detail;
+    } else if (refused->count) {
+        reply->refused = arena_copy(&node->out->batch.arena, refused->items,
+                                    refused->count * sizeof *refused->items);
+        reply->refused_count = refused->count;
+    }
+    mem_free(refused->items);
+}
+
+static void reply_added(Node *node, const Event *event, uint64_t first, Wait wait,
+                        RefusedList *refused)
 {
     Batch *batch = event->key.bytes ? &node->out->batch : &node->out->adds;
     Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
     reply->wait = wait;
     reply->first = first;
     reply->count = event->count;
+    tell_refused(node, reply, refused);
+    if (reply->err)
+        return;
     for (size_t i = batch->count; i-- > 0 && event->count == 1;) {
         if (batch->ops[i].kind != OP_ADD)
             continue;
@@ -140,6 +189,28 @@ static void forget_key(Node *node, KeyUse *use)
     node_keys_applied(node, 0);
 }
 
+/* "INDEX PROBLEM DETAIL": a repeat of the request is told the same. */
+static void pack_refused(Buf *value, const Refused *refused)
+{
+    Buf text = { 0 };
+    buf_printf(&text, "%zu %s " SLICE_FMT, refused->index, refused->problem,
+               SLICE_ARG(refused->detail));
+    pack_bytes(value, KEY_REFUSED, buf_slice(&text));
+    buf_done(&text);
+}
+
+static void unpack_refused(Node *node, Slice text, RefusedList *out)
+{
+    int64_t index;
+    Slice rest = slice_copy(&node->out->batch.arena, text);
+    if (int_parse(slice_cut(&rest, ' '), &index))
+        return;
+    Refused refused = { .index = (size_t)index };
+    refused.problem = slice_cstr(&node->out->batch.arena, slice_cut(&rest, ' '));
+    refused.detail = rest;
+    MEM_PUSH(out->items, out->count, out->capacity) = refused;
+}
+
 /* The same key again: the first answer if the body is the same, else a refusal. */
 static void answer_repeat(Node *node, const Event *event, Slice value)
 {
@@ -147,7 +218,10 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
     uint64_t first = 0;
     uint64_t count = 0;
     Slice hash = { NULL, 0 };
+    RefusedList refused = { 0 };
     while (pack_next(&value, &field)) {
+        if (field.tag == KEY_REFUSED)
+            unpack_refused(node, field.bytes, &refused);
         if (field.tag == KEY_HASH)
             hash = field.bytes;
         if (field.tag == KEY_FIRST)
@@ -156,6 +230,7 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
             count = (uint64_t)field.number;
     }
     if (!slice_equal(hash, event->key_hash)) {
+        mem_free(refused.items);
         node_reply(node, event->request, ERR_INVALID, "idempotency_mismatch");
         return;
     }
@@ -163,13 +238,22 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
     reply->first = first;
     reply->count = count;
     reply->replayed = true;
+    tell_refused(node, reply, &refused);
 }
 
 static void add_with_key(Node *node, const Event *event, KeyUse *use)
 {
     uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
-    add_jobs(node, event, first, &node->out->batch);
+    RefusedList refused = { 0 };
+    add_jobs(node, event, first, &node->out->batch, &refused);
+    if (refused.count && event->count == 1) {
+        reply_added(node, event, first, WAIT_BATCH, &refused);
+        forget_key(node, use); /* a corrected request may use it */
+        return;
+    }
     Buf value = { 0 };
+    for (size_t i = 0; i < refused.count; i++)
+        pack_refused(&value, &refused.items[i]);
     pack_bytes(&value, KEY_HASH, event->key_hash);
     pack_int(&value, KEY_FIRST, (int64_t)first);
     pack_int(&value, KEY_COUNT, (int64_t)event->count);
@@ -185,7 +269,7 @@ static void add_with_key(Node *node, const Event *event, KeyUse *use)
     use->value = slice_copy(&use->arena, buf_slice(&value));
     use->number = node->out->number;
     buf_done(&value);
-    reply_added(node, event, first, WAIT_BATCH);
+    reply_added(node, event, first, WAIT_BATCH, &refused);
 }
 
 static Event keep_add(Arena *arena, const Event *event)
@@ -274,8 +358,9 @@ void node_add(Node *node, const Event *event)
         return;
     }
     uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
-    add_jobs(node, event, first, &node->out->adds);
-    reply_added(node, event, first, WAIT_JOURNAL);
+    RefusedList refused = { 0 };
+    add_jobs(node, event, first, &node->out->adds, &refused);
+    reply_added(node, event, first, WAIT_JOURNAL, &refused);
 }
 
 void node_add_lines(Node *node, const Event *event)
@@ -288,6 +373,13 @@ void node_add_lines(Node *node, const Event *event)
     *pattern = job_copy(&adds->arena, &event->jobs[0]);
     pattern->id = id_from_count(first, node->options.number);
     begin_life(node, pattern);
+    RefusedList refused = { 0 };
+    if (refuse(node, event, pattern, &refused)) {
+        Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
+        reply->count = 1; /* all lines are alike */
+        tell_refused(node, reply, &refused);
+        return;
+    }
     Op *op = batch_op(adds, OP_ADD_LINES, pattern->id);
     op->job = pattern;
     op->first = first;
@@ -297,9 +389,9 @@ void node_add_lines(Node *node, const Event *event)
     Head head = head_of(pattern, &node->names);
     if (pattern->state == JOB_READY) {
         Lane *lane = node_lane(node, &head);
-        heap_remove(&node->offers, &lane->offer);
+        node_lane_out(node, lane);
         HeadRun run = { head, first, event->count, node->options.number };
-        lane_put_run(lane, &run, node_window_limit(node));
+        lane_put_run(lane, &run, node_lane_limit(node, lane));
         node_lane_changed(node, lane);
         node->touched_pass = true;
     }
@@ -326,6 +418,7 @@ JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
     uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
     job->id = id_from_count(c, node->options.number);
     begin_life(node, job);
+    job->priority = node_clamp_priority(node, job);
     *job = job_copy(&batch->arena, job);
     batch_op(batch, OP_ADD, job->id)->job = job;
     Head head = head_of(job, &node->names);

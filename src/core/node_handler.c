@@ -4,6 +4,7 @@
  * A type without a usable handler blocks its jobs (reason no_handler); setting or
  * enabling one asks the store for them, in steps, and frees them. */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 #define BLOCKED_LOAD_MAX 500 /* jobs freed per step */
 
@@ -163,8 +164,10 @@ void node_handler_arrives(Node *node, Job *job, Op *op)
     uint32_t tenant = names_intern(&node->names, job->tenant);
     uint32_t type = names_intern(&node->names, job->type);
     const Handler *handler = node_usable_handler(node, tenant, type);
+    bool open = (job->flags & JOB_OPEN_PRIORITY) != 0;
     if (!handler || !handler_arrives(handler, job))
         return;
+    node_fill_limits(node, job, handler, open);
     Job *kept = ARENA_NEW(&node->out->batch.arena, Job);
     *kept = job_copy(&node->out->batch.arena, job);
     op->fields |= FIELD_HANDLER;

@@ -102,6 +102,7 @@ void node_applied(Node *node, uint64_t number);
 void node_touch(Node *node, JobId id);
 bool node_touched_since(const Node *node, JobId id, uint64_t number);
 size_t node_window_limit(const Node *node);
+size_t node_lane_limit(const Node *node, const Lane *lane);
 
 /* node.c */
 Effect *node_define(Node *node, const Event *event); /* plainly; returns the reply */

@@ -5,6 +5,7 @@
  * come (`number`); a job that was changed by a later turn is passed over in it, because
  * the answer is older than our own knowledge (`touched`). */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 #include <assert.h>
 
@@ -40,6 +41,32 @@ size_t node_window_limit(const Node *node)
     return limit < WINDOW_JOBS_MIN ? WINDOW_JOBS_MIN : limit;
 }
 
+static void join_sisters(Node *node, Lane *lane)
+{
+    Sisters *sisters = map_find(&node->sisters, lane->tenant);
+    if (!sisters) {
+        sisters = MEM_NEW(Sisters);
+        map_put(&node->sisters, lane->tenant, sisters);
+    }
+    if (node->settings.fair_tenants && lane->tour < sisters->tour)
+        lane->tour = sisters->tour;
+    lane->sister_next = sisters->lanes;
+    if (sisters->lanes)
+        sisters->lanes->sister_before = lane;
+    sisters->lanes = lane;
+}
+
+static void leave_sisters(Node *node, Lane *lane)
+{
+    Sisters *sisters = map_find(&node->sisters, lane->tenant);
+    if (lane->sister_next)
+        lane->sister_next->sister_before = lane->sister_before;
+    if (lane->sister_before)
+        lane->sister_before->sister_next = lane->sister_next;
+    else
+        sisters->lanes = lane->sister_next;
+}
+
 Lane *node_lane(Node *node, const Head *head)
 {
     uint64_t key = lane_key(node, head);
@@ -52,10 +79,20 @@ Lane *node_lane(Node *node, const Head *head)
     lane->type = head->flags & JOB_SEGREGATED ? head->type : 0;
     lane->pull = (head->flags & JOB_PULL) != 0;
     lane->tour = node->tour;
+    const QueueEntry *entry = node_queue_find(node, head->tenant, head->queue);
+    lane->age_ms = entry ? queue_age_ms(&entry->def) : 0;
+    lane->scans = entry && entry->def.policy != POLICY_FAIR;
+    join_sisters(node, lane);
     map_put(&node->lanes, key, lane);
     if (lane->pull)
         node_pull_lane_made(node, lane);
     return lane;
+}
+
+/* A lane whose heads may be passed over needs to see as many as are looked at. */
+size_t node_lane_limit(const Node *node, const Lane *lane)
+{
+    return lane->scans ? SCAN_JOBS_MAX : node_window_limit(node);
 }
 
 static void ask_window(Node *node, Lane *lane)
@@ -69,7 +106,8 @@ static void ask_window(Node *node, Lane *lane)
     if (lane->type)
         effect->key = names_text(&node->names, lane->type);
     effect->pull = lane->pull;
-    effect->limit = (uint32_t)node_window_limit(node);
+    effect->limit = (uint32_t)node_lane_limit(node, lane);
+    effect->age_ms = lane->age_ms;
     const Head *last = lane_last(lane);
     if (!last)
         return;
@@ -95,7 +133,8 @@ static void drop_lane(Node *node, Lane *lane)
     map_remove(&node->lanes, lane_key(node, &head));
     if (lane->pull)
         node_pull_lane_gone(node, lane);
-    heap_remove(&node->offers, &lane->offer);
+    node_lane_forget_limits(node, lane);
+    leave_sisters(node, lane);
     lane_done(lane);
     mem_free(lane);
 }
@@ -108,7 +147,7 @@ static void rest_or_drop(Node *node, Lane *lane)
         drop_lane(node, lane);
         return;
     }
-    heap_remove(&node->offers, &lane->offer);
+    node_lane_forget_limits(node, lane);
     if (lane->resting)
         return;
     lane->resting = true;
@@ -137,31 +176,30 @@ void node_lane_changed(Node *node, Lane *lane)
     if (lane->pull && node->out)
         node_pull_block(node, lane);
     size_t count = lane_count(lane);
-    if (lane->more && !lane->loading && node->out && count <= node_window_limit(node) / 4)
+    if (lane->more && !lane->loading && node->out &&
+        count <= node_lane_limit(node, lane) / 4)
         ask_window(node, lane);
     if (!count && !lane->more && !lane->loading) {
         rest_or_drop(node, lane);
         return;
     }
     if (!count || lane->pull) {
-        heap_remove(&node->offers, &lane->offer);
+        node_lane_forget_limits(node, lane);
         return;
     }
-    if (lane->offer.place) {
-        heap_fix(&node->offers, &lane->offer);
+    if (lane->in)
         return;
-    }
-    if (lane->tour < node->tour)
+    if (lane->tour < node->tour && !lane->owed)
         lane->tour = node->tour; /* who was away gets no turns for the time before */
-    heap_push(&node->offers, &lane->offer);
+    node_lane_in(node, lane);
 }
 
 void node_ready(Node *node, const Head *head)
 {
     Lane *lane = node_lane(node, head);
     /* The heap compares by the first head, which may change: out while it does. */
-    heap_remove(&node->offers, &lane->offer);
-    lane_put(lane, head, node_window_limit(node));
+    node_lane_out(node, lane);
+    lane_put(lane, head, node_lane_limit(node, lane));
     node_lane_changed(node, lane);
     node->touched_pass = true;
 }
@@ -171,7 +209,7 @@ void node_unready(Node *node, const Head *head)
     Lane *lane = map_find(&node->lanes, lane_key(node, head));
     if (!lane)
         return;
-    heap_remove(&node->offers, &lane->offer);
+    node_lane_out(node, lane);
     lane_remove(lane, head->id);
     node_lane_changed(node, lane);
 }
@@ -240,12 +278,12 @@ Effect *node_ask(Node *node, LoadWhat what, Asked **out_asked)
 
 static void window_loaded(Node *node, Lane *lane, const Event *event)
 {
-    heap_remove(&node->offers, &lane->offer);
+    node_lane_out(node, lane);
     if (event->err) {
         lane_load_failed(lane);
         node->reload_boot = node->now.boot_ms + TICK_MS;
         if (lane_count(lane) && !lane->pull)
-            heap_push(&node->offers, &lane->offer);
+            node_lane_in(node, lane);
         return;
     }
     HeadList heads = { 0 };
@@ -257,7 +295,7 @@ static void window_loaded(Node *node, Lane *lane, const Event *event)
         Head head = head_of(job, &node->names);
         MEM_PUSH(heads.items, heads.count, heads.capacity) = head;
     }
-    lane_loaded(lane, heads.items, heads.count, event->more, node_window_limit(node));
+    lane_loaded(lane, heads.items, heads.count, event->more, node_lane_limit(node, lane));
     mem_free(heads.items);
     node_lane_changed(node, lane);
     node->touched_pass = true;

@@ -8,6 +8,9 @@
  * worker but to tell it, when it next renews, that its job is to end; when the lease is
  * over, the job is taken from it in any case. */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
+
+#include <assert.h>
 
 #define LOAD_PATIENCE_MS (5 * MS_PER_S) /* beyond its wait, while the store is asked */
 
@@ -105,14 +108,22 @@ typedef struct Wish {
     Wanted types;
 } Wish;
 
-/* The first job of the lane that the claim would take and no one is acting on. */
-static const Head *first_for(const Node *node, const Lane *lane, const Wish *wish)
+/* The first job of the lane that the claim would take, that no one is acting on, and that
+ * queue and resources allow. */
+static const Head *first_for(Node *node, Lane *lane, const Wish *wish)
 {
-    for (size_t i = lane->first; i < lane->window.count; i++) {
-        const Head *head = &lane->window.items[i];
-        if (wants(&wish->types, head->type) && node_can_run(node, head) &&
-            !map_find(&node->pins, head->id))
+    size_t count = lane_count(lane);
+    for (size_t at = 0; at < count; at++) {
+        const Head *head = lane_at(lane, at);
+        Admission admission;
+        if (!wants(&wish->types, head->type) || !node_can_run(node, head) ||
+            map_find(&node->pins, head->id))
+            continue;
+        Admit admit = node_admit_at(node, lane, at, &admission);
+        if (admit == ADMIT_YES)
             return head;
+        if (admit == ADMIT_SHUT || (admit == ADMIT_WAIT && !lane->scans))
+            return NULL;
     }
     return NULL;
 }
@@ -134,7 +145,7 @@ static bool offer_before(const Offer *a, const Offer *b)
     return a->head->id < b->head->id;
 }
 
-static Offer best_offer(const Node *node, const PullTenant *tenant, const Wish *wish)
+static Offer best_offer(Node *node, const PullTenant *tenant, const Wish *wish)
 {
     Offer best = { 0 };
     for (size_t i = 0; i < tenant->count; i++) {
@@ -160,7 +171,7 @@ static void take_turn(PullTenant *tenant, const Lane *lane)
     map_done(&tenant->offered);
 }
 
-static void hold_lease(Node *node, const Head *head, const Claim *claim)
+static Running *hold_lease(Node *node, const Head *head, const Claim *claim)
 {
     Running *running = node_hold(node, head);
     running->started_ms = node->now.wall_ms;
@@ -173,23 +184,39 @@ static void hold_lease(Node *node, const Head *head, const Claim *claim)
     if (head->max_run_ms)
         running->deadline_boot = node->now.boot_ms + head->max_run_ms;
     node_timer_set(node, running);
+    return running;
+}
+
+/* What the job is charged; it was just found to be allowed. */
+static void charge(Node *node, const Offer *offer, Admission *out)
+{
+    size_t at = 0;
+    while (lane_at(offer->lane, at)->id != offer->head->id)
+        at++;
+    Admit admit = node_admit_at(node, offer->lane, at, out);
+    assert(admit == ADMIT_YES);
+    (void)admit;
 }
 
 static ClaimItem give(Node *node, PullTenant *tenant, const Offer *offer,
                       const Claim *claim)
 {
     Head head = *offer->head;
+    Admission admission;
+    charge(node, offer, &admission);
     lane_remove(offer->lane, head.id);
     take_turn(tenant, offer->lane);
     node_lane_changed(node, offer->lane);
     head.attempt++;
-    hold_lease(node, &head, claim);
+    Running *running = hold_lease(node, &head, claim);
+    node_book(node, running, &admission);
     Op *op = node_op(node, OP_CLAIM, head.id);
     op->from = STATE_BIT(JOB_READY);
     op->attempt = head.attempt;
     op->lock = node->options.sysid;
     op->dt_ms = node->now.wall_ms + claim->ask.lease_ms;
     op->message = node_keep(node, claim->ask.worker);
+    op->bookings = node_keep(node, buf_slice(&running->bookings));
     Effect *changed = node_changed(node, &head, JOB_READY, JOB_RUNNING);
     int64_t waited_ms = node->now.wall_ms - head.dt_ms;
     changed->wait_ms = waited_ms > 0 ? waited_ms : 0;

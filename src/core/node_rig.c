@@ -70,6 +70,7 @@ static void store_claim(Rig *rig, Job *job, const Op *op)
     move(job, JOB_RUNNING, op->dt_ms);
     job->attempt = op->attempt;
     job->lock = slice_copy(&rig->arena, op->lock);
+    job->bookings = slice_copy(&rig->arena, op->bookings);
     job->started_ms = op->at_ms;
     job->beat_ms = op->at_ms;
     job->message = slice_copy(&rig->arena, op->message);
@@ -212,11 +213,11 @@ static void store_op(Rig *rig, const Op *op, uint32_t node)
         store_key(rig, op);
         return;
     case OP_PUT:
+    case OP_DELETE:
         store_put(rig, op);
         return;
     case OP_BEAT:
     case OP_PURGE:
-    case OP_DELETE:
     case OP_NODE:
         return;
     }
@@ -224,8 +225,13 @@ static void store_op(Rig *rig, const Op *op, uint32_t node)
 
 /* --- Questions -------------------------------------------------------------------- */
 
-static bool before(const Job *a, const Job *b, LoadWhat what)
+static bool before(const Job *a, const Job *b, LoadWhat what, int64_t age_ms)
 {
+    if (what == WANT_WINDOW && age_ms) {
+        int64_t first = a->dt_ms - a->priority * age_ms;
+        int64_t second = b->dt_ms - b->priority * age_ms;
+        return first != second ? first < second : a->id < b->id;
+    }
     if (what == WANT_WINDOW && a->priority != b->priority)
         return a->priority > b->priority;
     if (a->dt_ms != b->dt_ms)
@@ -244,7 +250,7 @@ static bool wanted(const Effect *effect, const Job *job)
                slice_equal(job->queue, effect->queue) &&
                slice_equal(job_lane_type(job), effect->key) &&
                ((job->flags & JOB_PULL) != 0) == effect->pull &&
-               (!effect->behind || before(&key, job, WANT_WINDOW));
+               (!effect->behind || before(&key, job, WANT_WINDOW, effect->age_ms));
     case WANT_DUE:
         return state_in(job->state, STATES_TIMED);
     case WANT_BLOCKED:
@@ -271,7 +277,8 @@ static size_t sorted(Rig *rig, const Effect *effect, const Job **out)
         if (!wanted(effect, &rig->jobs[i]))
             continue;
         size_t at = count++;
-        for (; at > 0 && before(&rig->jobs[i], out[at - 1], effect->what); at--)
+        for (; at > 0 && before(&rig->jobs[i], out[at - 1], effect->what, effect->age_ms);
+             at--)
             out[at] = out[at - 1];
         out[at] = &rig->jobs[i];
     }
@@ -453,6 +460,8 @@ void rig_reopen(Rig *rig, bool alive)
     rig->node = new_node(rig);
     for (size_t i = 0; i < rig->definition_count; i++) {
         const RigDefinition *at = &rig->definitions[i];
+        if (!at->value.bytes)
+            continue; /* deleted */
         node_load_definition(rig->node, at->table,
                              &(Definition){ at->tenant, at->key, at->value });
     }

@@ -2,6 +2,7 @@
 /* node_run.c - attempts that this node holds: slots, time limits, how they are stopped.
  */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 static uint32_t take_slot(Node *node)
 {
@@ -37,6 +38,7 @@ void node_running_free(Node *node, Running *running)
     buf_done(&running->message);
     buf_done(&running->reason);
     buf_done(&running->exit_map);
+    buf_done(&running->bookings);
     mem_free(running);
 }
 
@@ -47,6 +49,7 @@ void node_let_go(Node *node, Running *running)
         node->slots_used--;
     }
     map_remove(&node->running, running->head.id);
+    node_unbook(node, running);
     node_running_free(node, running);
     node->touched_pass = true;
 }

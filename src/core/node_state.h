@@ -8,6 +8,8 @@
 #include "core/lane.h"
 #include "core/node.h"
 #include "core/outcome.h"
+#include "core/queue.h"
+#include "core/resource.h"
 #include "core/tenant.h"
 
 #define TICK_MS            1000 /* a pass at least this often (S3.50) */
@@ -22,6 +24,7 @@
 #define WINDOW_JOBS_MAX    256
 #define WINDOW_JOBS_MIN    16
 #define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
+#define SCAN_JOBS_MAX      1000  /* heads looked at per lane and pass (skip, backfill) */
 #define REASON_NO_HANDLER  "no_handler"
 #define ERROR_DEPTH_MAX    8 /* on_error steps in a row */
 #define SIGNAL_TERM        15
@@ -47,12 +50,14 @@ typedef struct Running {
     bool halting;
     bool removing;
     bool adopted;
+    bool booked; /* counted by its queue and managers */
     Requester remove_request;
     int32_t progress; /* told and not yet passed on; -1: none */
     int64_t progress_boot;
     Buf message;
     Buf reason;
     Buf exit_map; /* of the handler's version that it runs */
+    Buf bookings; /* what it holds of resources; see resource.h */
     bool drop_result;
     bool unpausable;      /* nothing that a signal could stop */
     int64_t lease_ms;     /* of a pull worker; 0: it runs here */
@@ -105,6 +110,33 @@ typedef struct HandlerEntry {
     Handler handler;
 } HandlerEntry;
 
+/* A resource manager and the lanes in its line. While someone is in line, or has just
+ * been let out of it, the manager counts as full for all others (S3.60): it is kept for
+ * the one who has waited longest. */
+typedef struct Manager {
+    Resource resource;
+    uint32_t key; /* of Names */
+    bool defined;
+    Heap line;
+    Lane *next; /* let out of the line to try again */
+} Manager;
+
+typedef struct QueueEntry {
+    Arena arena;
+    QueueDef def;
+    uint32_t tenant;
+    uint32_t queue;
+    uint32_t running; /* attempts that count against its slots */
+    Bucket bucket;
+    Lane *shut; /* lanes that wait until it lets something start again */
+} QueueEntry;
+
+/* Lanes of one tenant, and its tour where fairness goes by tenant. */
+typedef struct Sisters {
+    uint64_t tour;
+    Lane *lanes;
+} Sisters;
+
 struct Node {
     NodeOptions options;
     NodeSettings settings;
@@ -116,7 +148,15 @@ struct Node {
     Map unblock;  /* the same keys: their blocked jobs are to be asked for again */
     Map tenants;  /* Tenant by number of the name */
     Map lanes;
-    Heap offers;         /* lanes with something to offer, by tour and waiting time */
+    Heap offers;  /* lanes with something to offer, by tour and waiting time */
+    Map sisters;  /* Sisters by number of the tenant */
+    Map queues;   /* QueueEntry by tenant and queue: those that are defined */
+    Map managers; /* Manager by key */
+    Map types;    /* how many attempts run, by tenant and type */
+    Lane *stuck;
+    Arena slots_arena;
+    NodeSlots own_slots;
+    int64_t limits_boot; /* when a shut queue may open by itself */
     Map running;         /* by job id */
     Heap timers;         /* of running attempts */
     Map pull_tenants;    /* PullTenant by tenant */

@@ -267,16 +267,30 @@ static void write_entry(Buf *out, const Entry *entry, const Call *call, bool exp
     buf_add(out, "\"}\n", 3);
 }
 
+/* What only the node could tell: its queue or a resource does not allow the job. */
+static void refuse_taken(Entry *entry, const Refused *refused, Arena *arena)
+{
+    Problem problem;
+    bool known = problem_find(refused->problem) != NULL;
+    problem_set(&problem, known ? refused->problem : "invalid_value", SLICE_FMT,
+                SLICE_ARG(refused->detail));
+    refuse_entry(entry, &problem, arena);
+}
+
 static void write_chunk(Exchange *exchange, Bulk *bulk, Chunk *chunk)
 {
     const Call *call = chunk->call;
     Problem problem;
+    size_t refused = 0;
     if (call->err)
         problem_of_call(&problem, call);
     for (size_t i = 0; i < chunk->entry_count; i++) {
         Entry *entry = &chunk->entries[i];
         if (call->err && entry->job >= 0)
             refuse_entry(entry, &problem, &chunk->call->arena);
+        else if (refused < call->refused_count &&
+                 (size_t)entry->job == call->refused[refused].index)
+            refuse_taken(entry, &call->refused[refused++], &chunk->call->arena);
         if (entry->job < 0)
             bulk->rejected++;
         else

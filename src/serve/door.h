@@ -9,7 +9,7 @@
 #define SERVE_DOOR_H
 
 #include "base/mailbox.h"
-#include "core/event.h"
+#include "core/effect.h"
 #include "core/node.h"
 #include "store/store.h"
 
@@ -50,6 +50,8 @@ struct Call {
     bool replayed;
     const ClaimItem *items; /* CLAIM, RENEW, FINISH: `count` of them */
     Job *jobs; /* CLAIM: those of the items that were at hand; id 0: not this one */
+    const Refused *refused; /* ADD of several: those that were not taken, in order */
+    size_t refused_count;
 
     /* The daemon's own, while it has the call. */
     uint64_t needs;        /* READ: turn that must be applied first */

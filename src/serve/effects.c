@@ -7,6 +7,7 @@
 #include "serve/control_run.h"
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
+#include "serve/resource_json.h"
 #include "serve/settings.h"
 
 #include <signal.h>
@@ -36,6 +37,19 @@ static void reply_items(Daemon *daemon, Call *call, const Effect *effect)
     }
 }
 
+static const Refused *refused_copy(Arena *arena, const Effect *effect)
+{
+    if (!effect->refused_count)
+        return NULL;
+    Refused *copy =
+        arena_copy(arena, effect->refused, effect->refused_count * sizeof *copy);
+    for (size_t i = 0; i < effect->refused_count; i++) {
+        copy[i].problem = slice_cstr(arena, slice_text(copy[i].problem));
+        copy[i].detail = slice_copy(arena, copy[i].detail);
+    }
+    return copy;
+}
+
 static void reply(Daemon *daemon, const Effect *effect)
 {
     Call *call = (Call *)(uintptr_t)effect->request;
@@ -43,6 +57,10 @@ static void reply(Daemon *daemon, const Effect *effect)
         return; /* no one waits */
     call->err = effect->err;
     call->problem = effect->problem;
+    if (effect->detail.bytes)
+        error_set(&call->why, effect->err, SLICE_FMT, SLICE_ARG(effect->detail));
+    call->refused_count = effect->refused_count;
+    call->refused = refused_copy(&call->arena, effect);
     call->allowed = effect->allowed;
     call->first = effect->first;
     call->count = effect->count;
@@ -98,8 +116,10 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
         buf_add_slice(&document, job->payload);
     else
         job_json(&json, NULL, &running);
+    booking_env(running.bookings, &variables);
     RunOrder order = {
         .job = &running,
+        .nice = node_job_nice(daemon->node, job),
         .document = buf_slice(&document),
         .env = buf_slice(&variables),
         .deadline_ms = deadline_ms,
@@ -118,6 +138,7 @@ static void start(Daemon *daemon, const Effect *effect)
     Job job;
     if (body && !body_job(body, &job)) {
         job.attempt = effect->attempt;
+        job.bookings = effect->bookings;
         daemon_start_job(daemon, &job, effect->deadline_ms);
         body_free(body);
         return;
@@ -202,6 +223,7 @@ static void ask_store(Daemon *daemon, const Effect *effect)
         .priority = effect->priority,
         .dt_ms = effect->dt_ms,
         .behind_id = effect->behind_id,
+        .age_ms = effect->age_ms,
         .limit = effect->limit,
         .states = effect->what == WANT_OLD_DONE
                       ? STATE_BIT(JOB_DONE)

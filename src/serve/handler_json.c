@@ -19,6 +19,7 @@ typedef enum RowKind {
     ROW_MAP,     /* exit_map */
     ROW_RESULT,  /* keep_result */
     ROW_ENABLED, /**/
+    ROW_SWITCH,  /* true or false */
     ROW_LATER,   /* known, but this version cannot do it */
 } RowKind;
 
@@ -73,8 +74,10 @@ static const HandlerRow rows[] = {
     SENT("max_retries", INTEGER, "null: no limit by count", ROW_JOB),
     SENT("retry_delay", DURATION, "null: 5 s, doubling to 5 min", ROW_JOB),
     SENT("retry_window", DURATION, "null: 6 h; `none`: no end", ROW_JOB),
-    SENT("resources", OBJECT, "key: amount", ROW_LATER),
-    SENT("highlander", BOOL, "at most one runs at a time", ROW_LATER),
+    SENT("resources", OBJECT, "key: amount", ROW_JOB),
+    { { "highlander", true, BOOL, "at most one runs at a time" },
+      ROW_SWITCH,
+      offsetof(Handler, highlander) },
     SENT("user", TEXT, "the account to run as", ROW_LATER),
     SENT("env", "\"type\":[\"object\",\"array\"]", "NAME: VALUE", ROW_JOB),
     SENT("cwd", TEXT, "absolute path", ROW_JOB),
@@ -278,6 +281,11 @@ static Err read_value(HandlerReader *in, const HandlerRow *row, const JsonIn *va
         return read_truth(in, value, &in->handler.drop_result);
     case ROW_ENABLED:
         return read_truth(in, value, &in->handler.disabled);
+    case ROW_SWITCH:
+        if (value->kind != JSON_IN_BOOL)
+            return wrong_type(in, value, "true or false");
+        *(bool *)member = value->as.truth;
+        return ERR_OK;
     case ROW_LATER:
         if (says_nothing(value))
             return ERR_OK;
@@ -327,7 +335,8 @@ static JsonIn param_value(const HandlerRow *row, Slice name, Slice text)
     JsonIn value = { .kind = JSON_IN_TEXT, .key = name, .as.text = text };
     bool yes = slice_is(text, "true") || slice_is(text, "1");
     bool no = slice_is(text, "false") || slice_is(text, "0");
-    bool truth = row->kind == ROW_RESULT || row->kind == ROW_ENABLED;
+    bool truth =
+        row->kind == ROW_RESULT || row->kind == ROW_ENABLED || row->kind == ROW_SWITCH;
     if ((truth && (yes || no)) || (row->kind == ROW_LATER && no))
         value = (JsonIn){ .kind = JSON_IN_BOOL, .key = name, .as.truth = yes };
     return value;
@@ -366,6 +375,7 @@ static void take_job_fields(HandlerReader *in)
     handler->service_ms = job->service_ms;
     handler->retry_delay_ms = job->retry_delay_ms;
     handler->retry_window_ms = job->retry_window_ms;
+    handler->resources = job->resources;
     handler->env = job->env;
     handler->cwd = job->cwd;
     handler->then = job->then;

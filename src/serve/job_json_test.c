@@ -160,7 +160,8 @@ static const BadCase bad_cases[] = {
     { "{\"type\":\"t\",\"then\":\"a b\"}", "invalid_name", "/then", NULL },
     { "{\"type\":\"t\",\"on_error\":1}", "wrong_type", "/on_error", NULL },
     { "{\"type\":\"t\",\"group\":\"x\"}", "unsupported", "/group", NULL },
-    { "{\"type\":\"t\",\"resources\":{\"a\":1}}", "unsupported", "/resources", NULL },
+    { "{\"type\":\"t\",\"resources\":{\"a\":-1}}", "invalid_value", "/resources/a",
+      NULL },
     { "{\"type\":\"t\",\"id\":\"x\"}", "read_only_field", "/id", NULL },
     { "{\"type\":\"t\",\"state\":null}", "read_only_field", "/state", NULL },
 };

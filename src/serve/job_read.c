@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "serve/base64.h"
+#include "serve/resource_json.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -35,6 +36,7 @@ typedef enum ReadKind {
     READ_DOCUMENT,
     READ_CWD,
     READ_CHILDREN,
+    READ_RESOURCES,
 } ReadKind;
 
 typedef struct ReadRow {
@@ -79,7 +81,7 @@ static const ReadRow rows[] = {
     { "on_error", READ_NAME, AT(on_error), 0, 0 },
     { "unique", READ_LATER, 0, 0, 0 },
     { "group", READ_LATER, 0, 0, 0 },
-    { "resources", READ_LATER, 0, 0, 0 },
+    { "resources", READ_RESOURCES, 0, 0, 0 },
     { "user", READ_LATER, 0, 0, 0 },
     { "id", READ_NEVER, 0, 0, 0 },
     { "state", READ_NEVER, 0, 0, 0 },
@@ -587,6 +589,8 @@ static Err read_value(JobReader *in, const ReadRow *row, const JsonIn *value)
         return read_cwd(in, value);
     case READ_CHILDREN:
         return read_children(in, value);
+    case READ_RESOURCES:
+        return wants_read(value, in->arena, &in->job.resources, &in->why);
     }
     return ERR_INVALID;
 }

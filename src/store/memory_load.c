@@ -7,7 +7,17 @@
 
 /* --- Loads -------------------------------------------------------------------- */
 
-/* Order in which ready jobs of a lane are given out. */
+/* Order in which ready jobs of a lane with aging are given out. */
+static int aged_order(const Job *a, const Job *b, int64_t age_ms)
+{
+    int64_t first = a->dt_ms - a->priority * age_ms;
+    int64_t second = b->dt_ms - b->priority * age_ms;
+    if (first != second)
+        return first < second ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* ... of any other lane. */
 static int dispatch_order(const Job *a, const Job *b)
 {
     if (a->priority != b->priority)
@@ -62,7 +72,8 @@ static bool in_window(const Load *load, const Job *job)
            slice_equal(job_lane_type(job), load->key) &&
            slice_equal(job->queue, load->queue) &&
            ((job->flags & JOB_PULL) != 0) == load->pull &&
-           (!load->behind || dispatch_order(&key, job) < 0);
+           (!load->behind || (load->age_ms ? aged_order(&key, job, load->age_ms)
+                                           : dispatch_order(&key, job)) < 0);
 }
 
 static bool of_interest(const Load *load, const Job *job)
@@ -93,6 +104,18 @@ static bool of_interest(const Load *load, const Job *job)
     return false;
 }
 
+/* qsort cannot be told the rate. */
+static void sort_aged(Found *found, int64_t age_ms)
+{
+    for (size_t i = 1; i < found->count; i++) {
+        const Job *job = found->items[i];
+        size_t at = i;
+        for (; at > 0 && aged_order(job, found->items[at - 1], age_ms) < 0; at--)
+            found->items[at] = found->items[at - 1];
+        found->items[at] = job;
+    }
+}
+
 static void find(const Memory *memory, const Load *load, Found *out)
 {
     for (size_t i = 0; i < memory->count; i++)
@@ -100,6 +123,8 @@ static void find(const Memory *memory, const Load *load, Found *out)
             found_add(out, &memory->jobs[i]->row.job);
     if (load->kind == LOAD_WINDOW || load->kind == LOAD_LANES)
         found_sort(out, by_dispatch);
+    if (load->kind == LOAD_WINDOW && load->age_ms)
+        sort_aged(out, load->age_ms);
     if (load->kind == LOAD_DUE || load->kind == LOAD_OLD)
         found_sort(out, by_dt);
 }
@@ -114,6 +139,9 @@ static void give(Loaded *out, const Load *load, const Job *job)
     }
     if (!with_payload)
         copy.payload = (Slice){ NULL, 0 };
+    if (load->kind != LOAD_JOB && load->kind != LOAD_RUNNING &&
+        load->kind != LOAD_ATTEMPTS)
+        copy.bookings = (Slice){ NULL, 0 };
     MEM_PUSH(out->jobs, out->count, out->capacity) = job_copy(&out->arena, &copy);
 }
 
@@ -267,6 +295,7 @@ Err memory_query(Store *store, const JobQuery *query, const JobSink *sink,
         Job job = *found.items[i];
         if (!query->with_payload)
             job.payload = (Slice){ NULL, 0 };
+        job.bookings = (Slice){ NULL, 0 };
         sink->take(sink->context, &job);
         last = job.id;
         given++;

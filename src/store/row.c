@@ -107,6 +107,7 @@ static void change_claim(Row *row, const Op *op)
     job->attempt = op->attempt;
     job->lock = op->lock;
     job->node = op->lock;
+    job->bookings = op->bookings;
     job->started_ms = op->at_ms;
     job->beat_ms = op->at_ms;
     job->finished_ms = 0;
@@ -241,6 +242,7 @@ bool row_attempt(const Row *row, Job *out_attempt)
     attempt.outcome = job->outcome;
     attempt.error = job->error;
     attempt.node = job->node;
+    attempt.bookings = job->bookings;
     *out_attempt = attempt;
     return true;
 }

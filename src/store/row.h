@@ -20,7 +20,7 @@
  *
  *   CLAIM: attempt, lock and node, dt, message, started and beat at at_ms; end, outcome,
  *   error, progress, JOB_CUT, JOB_CANCELLING and JOB_HALTING start anew; count is the
- *   slot.
+ *   slot, bookings are what it holds of resources.
  *
  *   PROGRESS: progress unless -1, message and reason unless empty, flags are added, beat
  *   at at_ms; dt unless 0 (the lease of a pull worker).

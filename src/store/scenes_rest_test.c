@@ -563,7 +563,80 @@ static void an_empty_store_answers(Scene *scene)
         scene->failures++;
 }
 
+/* S1.20, S1.40: what an attempt holds is kept with it, while it runs and after. */
+static void bookings_stay_with_their_attempt(Scene *scene)
+{
+    static const char first[] = "gpu=a,b\0mem=#512";
+    static const char second[] = "mem=#1";
+    JobId id = scene_add_ready(scene, "q");
+    Op claim = scene_claim(scene, id, 1);
+    claim.bookings = slice_of(first, sizeof first);
+    assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
+    Loaded running = scene_load(scene, &(Load){ .kind = LOAD_RUNNING });
+    assert_int_equal(running.count, 1);
+    assert_true(slice_equal(running.jobs[0].bookings, claim.bookings));
+    loaded_done(&running);
+    Op finish = scene_finish(scene, id, 1, JOB_READY);
+    assert_int_equal(scene_do(scene, &finish), OP_APPLIED);
+    claim = scene_claim(scene, id, 2);
+    claim.bookings = slice_of(second, sizeof second);
+    assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
+    Loaded attempts = scene_attempts(scene, id);
+    assert_int_equal(attempts.count, 2);
+    assert_true(slice_equal(attempts.jobs[0].bookings, slice_of(first, sizeof first)));
+    assert_true(slice_equal(attempts.jobs[1].bookings, slice_of(second, sizeof second)));
+    loaded_done(&attempts);
+    finish = scene_finish(scene, id, 2, JOB_DONE);
+    assert_int_equal(scene_do(scene, &finish), OP_APPLIED);
+    assert_true(
+        slice_equal(scene_must_get(scene, id).bookings, slice_of(second, sizeof second)));
+    Op remove = scene_op(OP_REMOVE, id);
+    assert_int_equal(scene_do(scene, &remove), OP_APPLIED);
+}
+
+/* A queue with aging gives jobs out by dt - priority * age, page by page. */
+static void an_aged_window_is_in_its_own_order(Scene *scene)
+{
+    static const struct {
+        int64_t priority;
+        int64_t age_ms; /* how long it has waited */
+    } rows[] = {
+        { 5, 0 }, { 4, 1500 }, { 3, 500 }, { 5, 100 }, { -2, 7100 }, { 4, 900 }
+    };
+    static const size_t order[] = { 1, 3, 4, 0, 5, 2 };
+    JobId ids[6];
+    for (size_t i = 0; i < 6; i++) {
+        Job *job = scene_job(scene, "q");
+        job->priority = rows[i].priority;
+        job->dt_ms = SCENE_WALL - rows[i].age_ms;
+        ids[i] = scene_add(scene, job);
+    }
+    for (uint32_t limit = 1; limit < 8; limit++) {
+        Load load = { .kind = LOAD_WINDOW,
+                      .tenant = SLICE_LITERAL(SCENE_TENANT),
+                      .queue = SLICE_LITERAL("q"),
+                      .age_ms = 1000,
+                      .limit = limit };
+        for (size_t at = 0; at < 6;) {
+            Loaded loaded = scene_load(scene, &load);
+            assert_int_equal(loaded.count, 6 - at < limit ? 6 - at : limit);
+            assert_int_equal(loaded.more, at + limit < 6);
+            for (size_t i = 0; i < loaded.count; i++)
+                assert_true(loaded.jobs[i].id == ids[order[at + i]]);
+            at += loaded.count;
+            const Job *last = &loaded.jobs[loaded.count - 1];
+            load.behind = true;
+            load.priority = last->priority;
+            load.dt_ms = last->dt_ms;
+            load.behind_id = last->id;
+            loaded_done(&loaded);
+        }
+    }
+}
+
 const SceneRow scenes_of_the_rest[] = {
+    SCENE(bookings_stay_with_their_attempt),
+    SCENE(an_aged_window_is_in_its_own_order),
     SCENE(every_operation_in_every_state),
     SCENE(from_guards_the_state),
     SCENE(a_refused_operation_does_not_stop_the_others),

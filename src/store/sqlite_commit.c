@@ -2,6 +2,8 @@
 /* sqlite_commit.c - see sqlite_commit.h. */
 #include "store/sqlite_commit.h"
 
+#include "core/resource.h"
+#include "store/sqlite_booking.h"
 #include "store/sqlite_held.h"
 
 #define LINES_HELD_MAX 64 /* short line adds are held: their jobs may be gone soon */
@@ -159,6 +161,8 @@ static OpResult change_job(Sqlite *sqlite, const Op *op)
     }
     if (row_forgets(row, op))
         keep_attempt(sqlite, row);
+    if (op->kind == OP_CLAIM && op->bookings.bytes)
+        booking_put(&sqlite->db, op->id, op->attempt, op->bookings);
     if (op->kind == OP_FINISH)
         keep_result(sqlite, &row->job, op->result);
     if (op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) {
@@ -254,7 +258,10 @@ static OpResult define(Db *db, const Op *op)
     if (put)
         db_bind_blob(stmt, 4, op->value);
     db_run(db, stmt);
-    return put || sqlite3_changes(db->handle) ? OP_APPLIED : OP_MISSING;
+    int changes = sqlite3_changes(db->handle);
+    if (slice_is(op->table, RESOURCE_TABLE))
+        booking_items(db, op->key, put ? op->value : (Slice){ NULL, 0 });
+    return put || changes ? OP_APPLIED : OP_MISSING;
 }
 
 static void put_node(Db *db, const Op *op)

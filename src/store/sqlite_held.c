@@ -2,6 +2,8 @@
 /* sqlite_held.c - see sqlite_held.h. */
 #include "store/sqlite_held.h"
 
+#include "store/sqlite_booking.h"
+
 #define HELD_MAX 4096 /* jobs; some megabytes at most, then they are written */
 
 static Held *hold(Sqlite *sqlite, JobId id)
@@ -99,6 +101,8 @@ void held_remove(Sqlite *sqlite, Held *held)
     bool told_here = held->saved.row.run_state != RUN_NONE;
     if (job->attempt > (told_here ? 1 : 0)) /* others were kept apart */
         run_by_id(db, SQL_ATTEMPTS_REMOVE, job->id);
+    if (job->attempt)
+        booking_remove(db, job->id);
     if (job->result_bytes)
         run_by_id(db, SQL_RESULT_REMOVE, job->id);
     if (held->saved.apart)

@@ -2,6 +2,10 @@
 /* sqlite_load.c - see sqlite_load.h. */
 #include "store/sqlite_load.h"
 
+#include "store/sqlite_booking.h"
+
+#include <stdlib.h>
+
 /* Texts that come from the catalog are copied once for a run of equal ones. */
 typedef struct Shared {
     Slice from;
@@ -28,6 +32,9 @@ static void give(Loading *in, SavedRow *saved)
 {
     saved_open(saved, &in->sqlite->db);
     Job job = saved->row.job;
+    bool held = in->load->kind == LOAD_RUNNING || in->load->kind == LOAD_JOB;
+    if (held && job.attempt)
+        job.bookings = booking_get(&in->sqlite->db, job.id, job.attempt, &in->out->arena);
     share(in, &in->shared[0], &job.tenant);
     share(in, &in->shared[1], &job.queue);
     share(in, &in->shared[2], &job.type);
@@ -87,6 +94,90 @@ static void load_lanes(Loading *in)
     }
 }
 
+/* The keys of a window in aged order: where each came from. */
+typedef struct Aged {
+    int64_t key;
+    JobId id;
+    size_t at; /* in out->jobs */
+} Aged;
+
+static int by_age(const void *a, const void *b)
+{
+    const Aged *first = a;
+    const Aged *second = b;
+    if (first->key != second->key)
+        return first->key < second->key ? -1 : 1;
+    return first->id < second->id ? -1 : first->id > second->id;
+}
+
+/* The jobs that were read level by level, in one order; only so many as were asked for.
+ */
+static void sort_aged(Loading *in)
+{
+    Loaded *out = in->out;
+    size_t count = out->count;
+    Aged *keys = arena_take(&out->arena, (count + 1) * sizeof *keys);
+    Job *jobs = arena_take(&out->arena, (count + 1) * sizeof *jobs);
+    for (size_t i = 0; i < count; i++) {
+        jobs[i] = out->jobs[i];
+        keys[i].key = jobs[i].dt_ms - jobs[i].priority * in->load->age_ms;
+        keys[i].id = jobs[i].id;
+        keys[i].at = i;
+    }
+    if (count)
+        qsort(keys, count, sizeof *keys, by_age);
+    for (size_t i = 0; i < count; i++)
+        out->jobs[i] = jobs[keys[i].at];
+    if (in->load->limit && count > in->load->limit) {
+        out->count = in->load->limit;
+        out->more = true;
+    }
+}
+
+/* Jobs of one priority are in the order of their dt, aged or not: behind the key of the
+ * load there are those that come later than it, by this priority's advantage. */
+static void load_level(Loading *in, uint32_t lane, int64_t rank)
+{
+    const Load *load = in->load;
+    int64_t from_dt = INT64_MIN;
+    int64_t from_id = INT64_MIN;
+    if (load->behind) {
+        from_dt = load->dt_ms + (~rank - load->priority) * load->age_ms;
+        from_id = (int64_t)load->behind_id;
+    }
+    sqlite3_stmt *stmt = db_statement(&in->sqlite->db, SQL_WINDOW_OF_LEVEL);
+    sqlite3_bind_int64(stmt, 1, lane);
+    sqlite3_bind_int64(stmt, 2, one_more_than(load->limit));
+    sqlite3_bind_int64(stmt, 3, rank);
+    sqlite3_bind_int64(stmt, 4, from_dt);
+    sqlite3_bind_int64(stmt, 5, from_id);
+    SavedRow saved;
+    while (db_row(&in->sqlite->db, stmt) && read_row(in, stmt, &saved)) {
+        if (saved.apart)
+            saved.row.job.flags |= JOB_PAYLOAD_APART;
+        give(in, &saved);
+    }
+    sqlite3_reset(stmt);
+}
+
+/* Costs what it returns times the number of different priorities that wait. */
+static void load_aged_window(Loading *in, uint32_t lane)
+{
+    Db *db = &in->sqlite->db;
+    int64_t rank = INT64_MIN;
+    for (bool found = true; found;) {
+        sqlite3_stmt *stmt = db_statement(db, SQL_WINDOW_LEVEL);
+        sqlite3_bind_int64(stmt, 1, lane);
+        sqlite3_bind_int64(stmt, 2, rank);
+        found = db_row(db, stmt) && sqlite3_column_type(stmt, 0) != SQLITE_NULL;
+        rank = found ? sqlite3_column_int64(stmt, 0) : 0;
+        sqlite3_reset(stmt);
+        if (found)
+            load_level(in, lane, rank);
+    }
+    sort_aged(in);
+}
+
 static void load_window(Loading *in)
 {
     const Load *load = in->load;
@@ -98,6 +189,10 @@ static void load_window(Loading *in)
     uint32_t lane = catalog_find_lane(&in->sqlite->catalog, &pattern);
     if (!lane)
         return;
+    if (load->age_ms) {
+        load_aged_window(in, lane);
+        return;
+    }
     sqlite3_stmt *stmt =
         db_statement(&in->sqlite->db, load->behind ? SQL_WINDOW_BEHIND : SQL_WINDOW);
     sqlite3_bind_int64(stmt, 1, lane);
@@ -273,11 +368,13 @@ static void load_attempts(Loading *in)
     sqlite3_bind_int64(stmt, 1, (int64_t)in->load->id);
     while (db_row(db, stmt)) {
         read_attempt(in, stmt, &attempt);
+        attempt.bookings = booking_get(db, attempt.id, attempt.attempt, &out->arena);
         MEM_PUSH(out->jobs, out->count, out->capacity) = attempt;
     }
     if (!row_attempt(&saved.row, &attempt))
         return;
     attempt.node = slice_copy(&out->arena, attempt.node);
+    attempt.bookings = booking_get(db, attempt.id, attempt.attempt, &out->arena);
     MEM_PUSH(out->jobs, out->count, out->capacity) = attempt;
 }
 

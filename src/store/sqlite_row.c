@@ -131,6 +131,7 @@ static void copy_hot(Job *to, const Job *from)
     to->error = from->error;
     to->message = from->message;
     to->payload = from->payload;
+    to->bookings = from->bookings; /* in a table of its own */
 }
 
 void saved_open(SavedRow *saved, Db *db)

@@ -122,6 +122,17 @@ static const char *const texts[SQL_STATEMENTS] = {
                        " (SELECT tenant, key FROM idempotency"
                        " INDEXED BY idempotency_expiry WHERE expiry <= ?1"
                        " ORDER BY expiry, tenant, key LIMIT ?2)",
+    [SQL_BOOKING_PUT] = "INSERT OR REPLACE INTO booking(job, attempt, key, item, amount)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5)",
+    [SQL_BOOKING_GET] = "SELECT key, item, amount FROM booking"
+                        " WHERE job = ?1 AND attempt = ?2 ORDER BY key, item",
+    [SQL_BOOKING_REMOVE] = "DELETE FROM booking WHERE job = ?1",
+    [SQL_ITEM_PUT] = "INSERT INTO resource_item(key, item, gone) VALUES(?1, ?2, 0)"
+                     " ON CONFLICT DO UPDATE SET gone = 0",
+    [SQL_ITEMS_GONE] = "UPDATE resource_item SET gone = 1 WHERE key = ?1",
+    [SQL_WINDOW_LEVEL] = "SELECT min(rank)" READY " AND rank > ?2",
+    [SQL_WINDOW_OF_LEVEL] = "SELECT " ALL READY " AND rank = ?3 AND (dt, id) > (?4, ?5)"
+                            " ORDER BY rank, dt, id LIMIT ?2",
 };
 
 const char *sql_text(Sql sql)

@@ -34,7 +34,8 @@ typedef struct StoreOptions {
 
 typedef enum LoadKind {
     LOAD_LANES,  /* the first ready job of every lane */
-    LOAD_WINDOW, /* ready jobs of one lane (`key`: its type, if it has one) in order */
+    LOAD_WINDOW, /* ready jobs of one lane (`key`: its type, if it has one) in order;
+                    with age_ms in the order of dt - priority * age_ms, then id */
     LOAD_DUE,    /* deferred, retrying and blocked jobs whose dt has come, oldest first */
     LOAD_BLOCKED,  /* blocked jobs of tenant and type (in `key`), oldest first */
     LOAD_RUNNING,  /* running and paused jobs of `lock` */
@@ -59,6 +60,7 @@ typedef struct Load {
     int64_t dt_ms; /* LOAD_WINDOW key; LOAD_DUE: until, itself included; LOAD_KEY: now, a
                       key that has expired is not found (0: however old) */
     JobId behind_id;
+    int64_t age_ms;   /* LOAD_WINDOW: see queue.h */
     JobStates states; /* LOAD_OLD: exactly one family: done, or all other final ones */
     uint32_t limit;   /* 0: none */
 } Load;
@@ -75,7 +77,8 @@ typedef struct Load {
 /* Nothing found is no error: count is 0, value.data is NULL. */
 typedef struct Loaded {
     Arena arena; /* holds the slices of everything below */
-    Job *jobs;   /* without payload except for LOAD_JOB and small ones of LOAD_WINDOW */
+    Job *jobs;   /* without payload except for LOAD_JOB and small ones of LOAD_WINDOW;
+                    with bookings for LOAD_JOB, LOAD_RUNNING and LOAD_ATTEMPTS only */
     size_t count;
     size_t capacity;
     bool more;           /* the limit cut it short */
