@@ -13,6 +13,34 @@
 #define CORE_NODE_LIMITS_H
 
 #include "core/node_state.h"
+#include "core/resource.h"
+
+/* A resource manager and the lanes in its line. While someone is in line, or has just
+ * been let out of it, the manager counts as full for all others (S3.60): it is kept for
+ * the one who has waited longest. */
+typedef struct Manager {
+    Resource resource;
+    uint32_t key; /* of Names */
+    bool defined;
+    Heap line;
+    Lane *next; /* let out of the line to try again */
+} Manager;
+
+typedef struct QueueEntry {
+    Arena arena;
+    QueueDef def;
+    uint32_t tenant;
+    uint32_t queue;
+    uint32_t running; /* attempts that count against its slots */
+    Bucket bucket;
+    Lane *shut; /* lanes that wait until it lets something start again */
+} QueueEntry;
+
+/* Lanes of one tenant, and its tour where fairness goes by tenant. */
+typedef struct Sisters {
+    uint64_t tour;
+    Lane *lanes;
+} Sisters;
 
 typedef struct Charge {
     Manager *manager;

@@ -9,7 +9,6 @@
 #include "core/node.h"
 #include "core/outcome.h"
 #include "core/queue.h"
-#include "core/resource.h"
 #include "core/tenant.h"
 
 #define TICK_MS            1000 /* a pass at least this often (S3.50) */
@@ -27,10 +26,7 @@
 #define SCAN_JOBS_MAX      1000  /* heads looked at per lane and pass (skip, backfill) */
 #define REASON_NO_HANDLER  "no_handler"
 #define ERROR_DEPTH_MAX    8 /* on_error steps in a row */
-#define SIGNAL_TERM        15
-#define SIGNAL_KILL        9
-#define SIGNAL_STOP        19
-#define SIGNAL_CONT        18
+enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_CONT = 18, SIGNAL_STOP = 19 };
 
 typedef enum StopStage { STOP_NOT, STOP_TERM, STOP_KILL } StopStage;
 
@@ -109,33 +105,6 @@ typedef struct HandlerEntry {
     Arena arena;
     Handler handler;
 } HandlerEntry;
-
-/* A resource manager and the lanes in its line. While someone is in line, or has just
- * been let out of it, the manager counts as full for all others (S3.60): it is kept for
- * the one who has waited longest. */
-typedef struct Manager {
-    Resource resource;
-    uint32_t key; /* of Names */
-    bool defined;
-    Heap line;
-    Lane *next; /* let out of the line to try again */
-} Manager;
-
-typedef struct QueueEntry {
-    Arena arena;
-    QueueDef def;
-    uint32_t tenant;
-    uint32_t queue;
-    uint32_t running; /* attempts that count against its slots */
-    Bucket bucket;
-    Lane *shut; /* lanes that wait until it lets something start again */
-} QueueEntry;
-
-/* Lanes of one tenant, and its tour where fairness goes by tenant. */
-typedef struct Sisters {
-    uint64_t tour;
-    Lane *lanes;
-} Sisters;
 
 struct Node {
     NodeOptions options;
