@@ -54,6 +54,21 @@ Err client_init(Client *client, const char *server, Error *why)
     return ERR_OK;
 }
 
+static char *copy_or_null(const char *text)
+{
+    return text ? copy_text(slice_text(text)) : NULL;
+}
+
+void client_copy(Client *copy, const Client *client)
+{
+    *copy = (Client){
+        .url = copy_or_null(client->url),
+        .socket = copy_or_null(client->socket),
+        .token = copy_or_null(client->token),
+        .tenant = copy_or_null(client->tenant),
+    };
+}
+
 void client_done(Client *client)
 {
     if (client->easy)
@@ -122,6 +137,7 @@ static void add_tenant(const Client *client, const char *path, Buf *url)
 {
     Slice text = slice_text(path);
     if (!client->tenant || !(slice_starts(text, SLICE_LITERAL("/api/v1/jobs")) ||
+                             slice_starts(text, SLICE_LITERAL("/api/v1/claims")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/handlers")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/stats"))))
         return;

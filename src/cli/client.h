@@ -24,6 +24,9 @@ typedef struct Client {
 MUST_CHECK Err client_init(Client *client, const char *server, Error *why);
 void client_done(Client *client);
 
+/* Another one to the same server, for another thread. */
+void client_copy(Client *copy, const Client *client);
+
 /* The server in the words of --server; for messages. */
 void client_name(const Client *client, Buf *out);
 

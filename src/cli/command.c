@@ -92,7 +92,8 @@ static const Option set_options[] = {
 };
 
 static const Option handler_options[] = {
-    { "lang", 'l', "LANG", "set: exec, sh or bash (default: sh)" },
+    { "lang", 'l', "LANG",
+      "set: exec, sh, bash, http, pull or a language (default: sh)" },
     { "file", 'f', "FILE", "set: the body is in this file" },
     { "queue", 'q', "QUEUE", "the queue of jobs that name none" },
     { "priority", 'p', "N", "the priority of jobs that name none" },
@@ -113,6 +114,16 @@ static const Option handler_options[] = {
     { "files", 0, NULL, "keep what jobs leave in PAWL_FILES_DIR" },
     { "disabled", 0, NULL, "let its jobs wait until it is enabled" },
     { "body", 0, NULL, "get: only the body" },
+    { 0 },
+};
+
+static const Option worker_options[] = {
+    { "queue", 'q', "QUEUE", "only jobs of this queue; may stand several times" },
+    { "type", 't', "TYPE", "only jobs of this type; may stand several times" },
+    { "slots", 'n', "N", "so many copies of the program, one job each (default: 1)" },
+    { "lease", 0, "DURATION",
+      "how soon a worker that is gone is noticed (default: 30s)" },
+    { "name", 0, "NAME", "what the daemon shows (default: host and pid)" },
     { 0 },
 };
 
@@ -284,6 +295,30 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "ls get set rm versions rollback enable disable",
         .run = cmd_handler,
+    },
+    {
+        .name = "worker",
+        .summary = "let a program do jobs of pull handlers",
+        .usage = "[options] -- CMD ARG...",
+        .example = "pawl worker --type thumbnail --slots 4 -- ./thumbnail.py",
+        .detail =
+            "The program is started once for each slot and stays. For each job it reads "
+            "one line from its standard input, the job as a JSON object, and answers on "
+            "descriptor 3 (PAWL_REPLY_FD) with a line `R: ID CODE result`: 200 done, 1xx "
+            "again, 4xx failed, 5xx error. `R: ID CODE <<N` is followed by N bytes. `P: "
+            "ID "
+            "45 message` tells progress, `J: ID type|payload` adds a job with the "
+            "result. "
+            "The lease is renewed meanwhile; a job that is cancelled ends the program, "
+            "which is then started anew.\n"
+            "SIGTERM lets each slot finish the job in hand; the program then sees the "
+            "end "
+            "of its input. A second signal ends everything at once.",
+        .options = { worker_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_FILES,
+        .first_ends = true,
+        .run = cmd_worker,
     },
     {
         .name = "config",

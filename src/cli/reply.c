@@ -2,9 +2,8 @@
 /* reply.c - see reply.h. */
 #include "cli/reply.h"
 
-#include "base/json_out.h"
 #include "base/times.h"
-#include "json/json_in.h"
+#include "json/json_write.h"
 
 /* A document owns its text and all values; the root stands first, so that a pointer to
  * it is a pointer to the document. */
@@ -34,6 +33,8 @@ Err doc_parse(Slice text, Doc **out_doc, Error *why)
 
 void doc_free(Doc *doc)
 {
+    if (!doc)
+        return;
     Root *root = (Root *)doc;
     arena_done(&root->arena);
     mem_free(root->text);
@@ -126,56 +127,12 @@ int64_t doc_time(const Doc *object, const char *key)
     return text.bytes && !time_parse(text, &wall_ms) ? wall_ms : 0;
 }
 
-static void write_text(Buf *out, Slice text)
-{
-    buf_add_char(out, '"');
-    json_escape(out, text);
-    buf_add_char(out, '"');
-}
-
-static void write_items(const Doc *value, Buf *out)
-{
-    bool object = doc_is_object(value);
-    buf_add_char(out, object ? '{' : '[');
-    for (const Doc *item = doc_first(value); item; item = item->next) {
-        if (object) {
-            write_text(out, item->key);
-            buf_add_char(out, ':');
-        }
-        doc_write(item, out); /* as deep as json_in reads, which is bounded */
-        if (item->next)
-            buf_add_char(out, ',');
-    }
-    buf_add_char(out, object ? '}' : ']');
-}
-
 void doc_write(const Doc *value, Buf *out)
 {
-    JsonOut json = { .out = out };
-    if (doc_is_null(value)) {
+    if (value)
+        json_in_write(value, out);
+    else
         buf_add_text(out, "null");
-        return;
-    }
-    switch (value->kind) {
-    case JSON_IN_NULL:
-        break;
-    case JSON_IN_BOOL:
-        json_bool(&json, NULL, value->as.truth);
-        break;
-    case JSON_IN_INT:
-        json_int(&json, NULL, value->as.integer);
-        break;
-    case JSON_IN_REAL:
-        json_double(&json, NULL, value->as.real);
-        break;
-    case JSON_IN_TEXT:
-        write_text(out, value->as.text);
-        break;
-    case JSON_IN_LIST:
-    case JSON_IN_OBJECT:
-        write_items(value, out);
-        break;
-    }
 }
 
 void doc_show(const Doc *value, Buf *out)

@@ -16,7 +16,7 @@ typedef struct JsonIn Doc;
 
 /* The whole text must be one value. The caller does doc_free. */
 MUST_CHECK Err doc_parse(Slice text, Doc **out_doc, Error *why);
-void doc_free(Doc *doc);
+void doc_free(Doc *doc); /* NULL: nothing */
 
 const Doc *doc_get(const Doc *object, const char *key);
 const Doc *doc_at(const Doc *array, size_t index);

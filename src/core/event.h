@@ -72,6 +72,7 @@ typedef enum EndKind {
     END_LOST,        /* died with its launcher, or was never seen again: uncharged */
     END_LAPSED,      /* its worker was not heard from until its lease ended */
     END_UNGOT,       /* given back before it began: ready again, as if never taken */
+    END_ANSWERED,    /* by a warm context: said_code */
 } EndKind;
 
 typedef struct Ending {

@@ -66,6 +66,8 @@ static int32_t exitcode_of(const Ending *ending, bool timed_out, bool killed)
         return timed_out ? 504 : 502;
     case END_UNGOT:
         return 100;
+    case END_ANSWERED:
+        return timed_out ? 504 : ending->said_code;
     }
     return 500;
 }
@@ -86,7 +88,8 @@ void outcome_error(const Ending *ending, const Outcome *outcome, Buf *out)
 {
     if (outcome->code == CODE_OK)
         return;
-    if (ending->error.bytes) {
+    bool ran = ending->kind == END_EXITED || ending->kind == END_SIGNALLED;
+    if (ending->error.bytes && !(ran && outcome->exitcode == 504)) {
         buf_add_slice(out, ending->error);
         return;
     }

@@ -40,6 +40,7 @@ void run_news_free(RunNews *news)
     buf_done(&news->message);
     buf_done(&news->children);
     mem_free(news->children_path);
+    mem_free(news->answers);
     mem_free(news);
 }
 

@@ -72,6 +72,7 @@ typedef enum RunNewsKind {
     RUN_PROGRESS, /* number: percent; text: message; the latest, not each one */
     RUN_CHILD,    /* a J!: line; number: which of the attempt, from 1; text:
                    * type|payload. After a restart of the daemon they come again. */
+    RUN_ANSWERS,  /* of jobs in warm contexts: answers */
     RUN_LAUNCHER_GONE, /* followed by RUN_LOST of all it had; a new one is being started
                         */
     RUN_LAUNCHER_BACK,
@@ -91,6 +92,32 @@ typedef struct RunEnd {
     int64_t stream_bytes[OUTPUT_STREAMS];
     int64_t stream_first[OUTPUT_STREAMS]; /* more than 0: the front was dropped */
 } RunEnd;
+
+typedef enum RunAnswerKind {
+    ANSWER_SAID,    /* code; text: the result, and the error unless code is 2xx */
+    ANSWER_CRASHED, /* its context ended while it ran: exit_status or signal; text */
+    ANSWER_UNGOT,   /* its context ended, but for another job's sake */
+    ANSWER_FAILED,  /* its context could not be started: text, node_fault */
+    ANSWER_LOST,    /* died with its launcher */
+} RunAnswerKind;
+
+typedef struct RunAnswer {
+    JobId id;
+    uint32_t attempt;
+    RunAnswerKind kind;
+    int32_t code;
+    int32_t exit_status; /* -1: it did not exit by itself */
+    int32_t signal;
+    bool cut;
+    bool node_fault;
+    int32_t progress; /* -1: none */
+    size_t text_at;   /* in RunNews.text */
+    size_t text_bytes;
+    size_t children_at; /* in RunNews.children: packed, RUN_CHILD_TYPE and _PAYLOAD */
+    size_t children_bytes;
+    uint64_t child_count;
+} RunAnswer;
+enum { RUN_CHILD_TYPE = 1, RUN_CHILD_PAYLOAD = 2 };
 
 #define RUN_TOKEN_BYTES 33 /* 32 hexadecimal digits and the NUL */
 
@@ -112,6 +139,9 @@ typedef struct RunNews {
     char *children_path; /* RUN_ENDED: the same, in a file, when they are many, and
                           * before those in `children`; there until runner_forget */
     uint64_t child_count;
+    RunAnswer *answers; /* RUN_ANSWERS */
+    size_t answer_count;
+    size_t answer_capacity;
 } RunNews;
 
 /* The loop owns news once taken out of the mailbox. */

@@ -6,6 +6,7 @@
 #include "serve/inside.h"
 
 #include "base/log.h"
+#include "base/pack.h"
 #include "base/text.h"
 #include "serve/control_run.h"
 
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ANSWER_ERROR_MAX   4096               /* of an answer's text as the job's error */
 #define CHILDREN_BYTES_MAX ((off_t)256 << 20) /* of one attempt's J: lines */
 
 Event *daemon_event(Daemon *daemon, EventKind kind)
@@ -289,6 +291,71 @@ static void take_ended(Daemon *daemon, RunNews *news)
     control_ended(daemon, event);
 }
 
+/* Jobs that a warm context's job added: packed, type and payload in turn. */
+static void packed_children(Daemon *daemon, Slice packed, uint64_t count, Ending *ending)
+{
+    Job *jobs = arena_take(&daemon->step, (size_t)(count + 1) * sizeof(Job));
+    size_t made = 0;
+    PackField field;
+    while (pack_next(&packed, &field)) {
+        if (field.tag == RUN_CHILD_TYPE && made < count)
+            jobs[made++].type = field.bytes;
+        if (field.tag == RUN_CHILD_PAYLOAD && made)
+            jobs[made - 1].payload = field.bytes;
+    }
+    ending->children = jobs;
+    ending->child_count = made;
+}
+
+static Ending answer_ending(const RunAnswer *answer, Slice text)
+{
+    Ending ending = { .progress = answer->progress, .error = text };
+    switch (answer->kind) {
+    case ANSWER_SAID:
+        ending.kind = END_ANSWERED;
+        ending.said_code = answer->code;
+        ending.cut = answer->cut;
+        ending.result = text;
+        if (ending.error.bytes > ANSWER_ERROR_MAX)
+            ending.error.bytes = ANSWER_ERROR_MAX;
+        break;
+    case ANSWER_CRASHED:
+        ending.kind = answer->signal ? END_SIGNALLED : END_EXITED;
+        ending.signal = answer->signal;
+        ending.exit_status = answer->exit_status;
+        ending.said_code = 500; /* whatever status it left with, it did not answer */
+        break;
+    case ANSWER_UNGOT:
+        ending.kind = END_UNGOT;
+        break;
+    case ANSWER_FAILED:
+        ending.kind = END_NOT_STARTED;
+        ending.node_fault = answer->node_fault;
+        break;
+    case ANSWER_LOST:
+        ending.kind = END_LOST;
+        break;
+    }
+    return ending;
+}
+
+static void take_answers_of_contexts(Daemon *daemon, const RunNews *news)
+{
+    for (size_t i = 0; i < news->answer_count; i++) {
+        const RunAnswer *answer = &news->answers[i];
+        Event *event = daemon_event(daemon, EVENT_ENDED);
+        event->id = answer->id;
+        event->attempt = answer->attempt;
+        event->ending = answer_ending(
+            answer, slice_of(news->text.data + answer->text_at, answer->text_bytes));
+        if (answer->child_count)
+            packed_children(daemon,
+                            slice_of(news->children.data + answer->children_at,
+                                     answer->children_bytes),
+                            answer->child_count, &event->ending);
+    }
+}
+
 static void take_failed(Daemon *daemon, RunNews *news)
 {
     Event *event = daemon_event(daemon, EVENT_ENDED);
@@ -372,6 +439,9 @@ static void take_news(Daemon *daemon, RunNews *news)
         return;
     case RUN_CHILD:
         take_child_now(daemon, news);
+        return;
+    case RUN_ANSWERS:
+        take_answers_of_contexts(daemon, news);
         return;
     case RUN_LAUNCHER_GONE:
         log_event(LOG_ERROR, "launcher.gone", "msg=\"its jobs are lost and run again\"");

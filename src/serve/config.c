@@ -95,6 +95,10 @@ static const ConfigField fields[CONFIG_KEYS] = {
     [CONFIG_LIMITS_IDLE] = { "limits", "idle", DURATION(MS_PER_S, MS_PER_DAY),
                              AT(idle_ms), "PT1M", RESTART,
                              "silent connections are closed after it" },
+    [CONFIG_HTTP_ALLOW_PRIVATE] = { "http", "allow_private", ONE(VALUE_RANGES),
+                                    AT(allow_private), "", RESTART,
+                                    "private addresses that `http` handlers may call: "
+                                    "a list of ranges such as `10.0.0.0/8`" },
     [CONFIG_SCHEDULING_LEASE] = { "scheduling", "lease",
                                   DURATION(MS_PER_S, 7 * MS_PER_DAY), AT(node.lease_ms),
                                   NULL, LIVE,
@@ -125,8 +129,7 @@ static const ConfigField fields[CONFIG_KEYS] = {
 /* In the contract, but not in this version: refused, so that nobody believes that they
  * work. */
 static const char *const later_sections[] = {
-    "queues",     "resources", "handlers", "schedules",
-    "processors", "brokers",   "http",     "alerts",
+    "queues", "resources", "handlers", "schedules", "processors", "brokers", "alerts",
 };
 
 const ConfigField *config_field(ConfigKey key)

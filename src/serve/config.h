@@ -40,6 +40,7 @@ typedef enum ConfigKey {
     CONFIG_LIMITS_RESULT,
     CONFIG_LIMITS_HEADER,
     CONFIG_LIMITS_IDLE,
+    CONFIG_HTTP_ALLOW_PRIVATE,
     CONFIG_SCHEDULING_LEASE,
     CONFIG_SCHEDULING_ENABLED,
     CONFIG_SCHEDULING_RETRY_DELAY,
@@ -73,6 +74,8 @@ typedef struct Config {
     uint64_t result_bytes;
     uint64_t header_bytes; /* of one request */
     int64_t idle_ms;       /* a connection without a request */
+    /* http */
+    const char *allow_private; /* ranges that http handlers may call */
     /* daemon.slots, daemon.grace and scheduling: the first values of settings.h */
     NodeSettings node;
     /* handlers, ...: definitions that stand in the file */

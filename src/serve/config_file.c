@@ -60,9 +60,30 @@ static void wrong_kind(File *file, const YamlNode *node, const char *name,
                  expected, yaml_kind_name(node));
 }
 
+/* A list whose text has its items separated by commas. */
+static void read_list(File *file, ConfigKey key, const YamlNode *list)
+{
+    Buf text = { 0 };
+    char name[CONFIG_NAME_BYTES];
+    for (const YamlNode *item = list->first; item; item = item->next) {
+        if (item->kind != YAML_TEXT || item->null)
+            wrong_kind(file, item, config_name(key, name),
+                       value_expected(config_field(key)->rule.kind));
+        buf_add_slice(&text, item->text);
+        buf_add_char(&text, ',');
+    }
+    loader_set(file->loader, key, buf_slice(&text),
+               (Place){ .text = place_of(file, list), .folder = file->folder });
+    buf_done(&text);
+}
+
 static void read_value(File *file, ConfigKey key, const YamlNode *value)
 {
     char name[CONFIG_NAME_BYTES];
+    if (config_field(key)->rule.kind == VALUE_RANGES && value->kind == YAML_LIST) {
+        read_list(file, key, value);
+        return;
+    }
     if (value->kind != YAML_TEXT || value->null) {
         wrong_kind(file, value, config_name(key, name),
                    value_expected(config_field(key)->rule.kind));

@@ -19,6 +19,7 @@ static const char full[] =
     "  ack: store\n"
     "limits:   { body: 32M, payload: 4M, connections: 500, output: 1M, result: 2M,\n"
     "            header: 8K, idle: 30s }\n"
+    "http: { allow_private: [\"10.0.0.0/8\", 127.0.0.1] }\n"
     "scheduling:\n"
     "  lease: PT1M\n"
     "  enabled: off\n"
@@ -57,6 +58,7 @@ static void a_full_file_sets_every_key(void **state)
     assert_int_equal(config.result_bytes, 2 << 20);
     assert_int_equal(config.header_bytes, 8 << 10);
     assert_int_equal(config.idle_ms, 30000);
+    assert_string_equal(config.allow_private, "10.0.0.0/8, 127.0.0.1");
     assert_int_equal(config.node.lease_ms, 60000);
     assert_false(config.node.enabled);
     assert_int_equal(config.node.retry_delay_ms, 2000);
@@ -116,7 +118,7 @@ static const Bad bad[] = {
     { "slots: 4\n", "1:1: unknown section \"slots\"; did you mean daemon.slots?\n" },
     { "elsewhere: 4\n",
       "1:1: unknown section \"elsewhere\"; known are daemon, stores, journal, limits, "
-      "scheduling, queues, resources, handlers, schedules, processors, brokers, http, "
+      "http, scheduling, queues, resources, handlers, schedules, processors, brokers, "
       "alerts\n" },
     { "daemon: {<<: 1}\n",
       "1:10: unknown key \"<<\" in daemon; known are listen, data, slots, legacy, grace, "
@@ -128,14 +130,22 @@ static const Bad bad[] = {
     { "queues:\n  - { name: default, slots: 4 }\n",
       "1:1: \"queues\" is not supported by this version\n" },
     { "resources: []\nhandlers: []\nschedules: []\nprocessors: []\nbrokers: []\n"
-      "http: {}\nalerts: []\n",
+      "alerts: []\n",
       "1:1: \"resources\" is not supported by this version\n"
       "2:1: \"handlers\" is not supported by this version\n"
       "3:1: \"schedules\" is not supported by this version\n"
       "4:1: \"processors\" is not supported by this version\n"
       "5:1: \"brokers\" is not supported by this version\n"
-      "6:1: \"http\" is not supported by this version\n"
-      "7:1: \"alerts\" is not supported by this version\n" },
+      "6:1: \"alerts\" is not supported by this version\n" },
+    /* Ranges of addresses. */
+    { "http: { allow_private: [10.0.0.0/33] }\n",
+      "1:24: http.allow_private: \"10.0.0.0/33\": the prefix is 0 to 32\n" },
+    { "http: { allow_private: [[x]] }\n",
+      "1:25: http.allow_private: a list of address ranges such as 10.0.0.0/8 is "
+      "expected, not a list\n" },
+    { "http: { allow_private: {} }\n",
+      "1:24: http.allow_private: a list of address ranges such as 10.0.0.0/8 is "
+      "expected, not a mapping\n" },
     /* Wrong types. */
     { "daemon:\n  slots: [4]\n",
       "2:10: daemon.slots: a whole number is expected, not a list\n" },
@@ -236,7 +246,7 @@ static void a_load_gives_the_first_error_and_their_number(void **state)
     Config config = { .connections = 77 };
     Error why = { 0 };
     char expected[300];
-    folder_write(folder, "pawl.yaml", "daemon: { slots: x }\nqueues: []\nhttp: []\n");
+    folder_write(folder, "pawl.yaml", "daemon: { slots: x }\nqueues: []\nalerts: []\n");
     assert_int_equal(config_load(&sources, &config, &why), ERR_INVALID);
     snprintf(expected, sizeof expected,
              "%s:1:18: daemon.slots: \"x\" is not a whole number (and 2 more)",
@@ -323,12 +333,12 @@ static void an_error_in_one_file_does_not_hide_those_in_another(void **state)
     Buf expected = { 0 };
     folder_dir(folder, "pawl.d");
     folder_write(folder, "pawl.yaml", "daemon: [\n");
-    folder_write(folder, "pawl.d/10-a.yaml", "http: {}\n");
+    folder_write(folder, "pawl.d/10-a.yaml", "alerts: []\n");
     folder_write(folder, "pawl.d/c.yml", "daemon: {}\n");
     buf_printf(&expected,
                "%s:2:1: not valid YAML: while parsing a flow node, did not find expected "
                "node content\n"
-               "%s/pawl.d/10-a.yaml:1:1: \"http\" is not supported by this version\n"
+               "%s/pawl.d/10-a.yaml:1:1: \"alerts\" is not supported by this version\n"
                "%s/pawl.d/c.yml: only *.yaml is read here: rename it\n",
                folder->file, folder->path, folder->path);
     assert_int_equal(config_check(&sources, &lines), 3);

@@ -5,9 +5,25 @@
 
 #define ORIGIN_COLUMN 44 /* comments stand below each other, also behind a path */
 
+static void yaml_list(Slice items, Buf *out)
+{
+    buf_add_char(out, '[');
+    for (bool first = true; items.bytes; first = false) {
+        Slice item = slice_cut(&items, ',');
+        if (slice_starts(items, SLICE_LITERAL(" ")))
+            items = slice_from(items, 1);
+        buf_printf(out, "%s\"" SLICE_FMT "\"", first ? "" : ", ", SLICE_ARG(item));
+    }
+    buf_add_char(out, ']');
+}
+
 /* Words that YAML would read as something else than text are quoted. */
 static void yaml_value(const ConfigField *field, const void *at, Buf *out)
 {
+    if (field->rule.kind == VALUE_RANGES) {
+        yaml_list(slice_text(*(const char *const *)at), out);
+        return;
+    }
     bool quoted = field->rule.kind == VALUE_PATH || field->rule.kind == VALUE_STORE ||
                   field->rule.kind == VALUE_ADDRESS;
     Buf text = { 0 };

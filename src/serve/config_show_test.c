@@ -41,6 +41,7 @@ static const char *const changed[] = {
     "limits.result=7K",
     "limits.header=9K",
     "limits.idle=90s",
+    "http.allow_private=10.0.0.0/8,::1",
     "scheduling.lease=31s",
     "scheduling.enabled=off",
     "scheduling.retry_delay=0",

@@ -123,6 +123,7 @@ static const char *const others[CONFIG_KEYS] = {
     [CONFIG_LIMITS_RESULT] = "3K",
     [CONFIG_LIMITS_HEADER] = "4K",
     [CONFIG_LIMITS_IDLE] = "PT5S",
+    [CONFIG_HTTP_ALLOW_PRIVATE] = "10.0.0.0/8, ::1",
     [CONFIG_SCHEDULING_LEASE] = "PT6S",
     [CONFIG_SCHEDULING_ENABLED] = "off",
     [CONFIG_SCHEDULING_RETRY_DELAY] = "PT7S",
@@ -184,13 +185,13 @@ static void the_environment_is_checked_too(void **state)
 {
     (void)state;
     const char *env[] = {
-        "HOME=/home/me",       "PAWL_DAEMON_SLOTS=many",    "PAWL_DAEMON_SLOTZ=4",
-        "PAWL_LIMITS_COLOR=1", "PAWL_HTTP_ALLOW_PRIVATE=x", NULL,
+        "HOME=/home/me",       "PAWL_DAEMON_SLOTS=many", "PAWL_DAEMON_SLOTZ=4",
+        "PAWL_LIMITS_COLOR=1", "PAWL_BROKERS_X=1",       NULL,
     };
     must_fail(&(ConfigSources){ .env = env },
               "$PAWL_DAEMON_SLOTZ: no such setting; did you mean PAWL_DAEMON_SLOTS?\n"
               "$PAWL_LIMITS_COLOR: no such setting\n"
-              "$PAWL_HTTP_ALLOW_PRIVATE: not supported by this version\n"
+              "$PAWL_BROKERS_X: not supported by this version\n"
               "$PAWL_DAEMON_SLOTS: \"many\" is not a whole number\n");
 }
 

@@ -2,6 +2,7 @@
 /* config_value.c - see config_value.h. */
 #include "serve/config_value.h"
 
+#include "base/address.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/times.h"
@@ -48,6 +49,8 @@ const char *value_expected(ValueKind kind)
         return "a path";
     case VALUE_STORE:
         return "the address of a store such as sqlite:";
+    case VALUE_RANGES:
+        return "a list of address ranges such as 10.0.0.0/8";
     case VALUE_LEVEL:
         return "debug, info, warn or error";
     case VALUE_ACK:
@@ -250,6 +253,28 @@ static Err parse_store(const ValueRule *rule, Slice text, Arena *arena, Error *w
     return ERR_OK;
 }
 
+/* Kept with one comma and space between two. */
+static Err parse_ranges(Slice text, Arena *arena, Error *why, const char **out)
+{
+    AddressRanges ranges = { 0 };
+    Buf kept = { 0 };
+    Err err = address_ranges_parse(text, &ranges, why);
+    address_ranges_done(&ranges);
+    for (Slice rest = text; !err && rest.bytes;) {
+        size_t end = 0;
+        while (end < rest.bytes && !strchr(ADDRESS_SEPARATORS, rest.data[end]))
+            end++;
+        if (end && kept.bytes)
+            buf_add_text(&kept, ", ");
+        buf_add(&kept, rest.data, end);
+        rest = slice_from(rest, end + 1);
+    }
+    if (!err)
+        *out = slice_cstr(arena, buf_slice(&kept));
+    buf_done(&kept);
+    return err;
+}
+
 static Err parse_word(const ValueRule *rule, Slice text, const char *const *words,
                       Error *why, int *out)
 {
@@ -292,6 +317,8 @@ Err value_parse(const ValueRule *rule, Slice text, Arena *arena, void *out_field
         return parse_path(rule, text, arena, why, out_field);
     case VALUE_STORE:
         return parse_store(rule, text, arena, why, out_field);
+    case VALUE_RANGES:
+        return parse_ranges(text, arena, why, out_field);
     case VALUE_LEVEL:
         err = parse_word(rule, text, level_names, why, &word);
         if (!err)
@@ -341,6 +368,7 @@ void value_text(const ValueRule *rule, const void *field, Buf *out)
         return;
     case VALUE_PATH:
     case VALUE_STORE:
+    case VALUE_RANGES:
         buf_add_text(out, *(const char *const *)field);
         return;
     case VALUE_LEVEL:
@@ -385,6 +413,7 @@ static size_t value_bytes(ValueKind kind)
         return sizeof(Address);
     case VALUE_PATH:
     case VALUE_STORE:
+    case VALUE_RANGES:
         return sizeof(const char *);
     case VALUE_LEVEL:
         return sizeof(LogLevel);
@@ -400,7 +429,8 @@ static size_t value_bytes(ValueKind kind)
 
 void value_copy(const ValueRule *rule, const void *from, Arena *arena, void *to)
 {
-    if (rule->kind == VALUE_PATH || rule->kind == VALUE_STORE) {
+    if (rule->kind == VALUE_PATH || rule->kind == VALUE_STORE ||
+        rule->kind == VALUE_RANGES) {
         const char *text = *(const char *const *)from;
         *(const char **)to = slice_cstr(arena, slice_text(text));
         return;

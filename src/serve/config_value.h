@@ -24,6 +24,8 @@ typedef enum ValueKind {                 /* and the C type of the place it goes 
                          VALUE_TYPE,  /* char[NAME_BYTES_MAX + 1]: a type of jobs, or
                                          nothing */
                          VALUE_FATE,  /* Fate: keep or delete */
+                         VALUE_RANGES, /* const char *, in the arena: ranges of addresses,
+                                          separated by commas */
 } ValueKind;
 
 typedef struct ValueRule {

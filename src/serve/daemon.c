@@ -357,6 +357,17 @@ static Err open_runner(Daemon *daemon, Error *why)
     return adopt(daemon, why);
 }
 
+static Err open_web(Daemon *daemon, Error *why)
+{
+    WebOptions options = {
+        .news = &daemon->news,
+        .node = slice_text(daemon->identity.sysid),
+        .result_bytes_max = (int64_t)daemon->options.result_bytes_max,
+        .allow = daemon->options.allow_private,
+    };
+    return web_open(&daemon->web, &options, why);
+}
+
 static Err open_http(Daemon *daemon, Error *why)
 {
     const DaemonOptions *from = &daemon->options;
@@ -446,12 +457,14 @@ static void end_running(void *context, const RunningJob *job)
 {
     Daemon *daemon = context;
     runner_signal(daemon->runner, job->id, job->attempt, SIGTERM);
+    web_signal(daemon->web, job->id, job->attempt, SIGTERM);
 }
 
 static void kill_running(void *context, const RunningJob *job)
 {
     Daemon *daemon = context;
     runner_signal(daemon->runner, job->id, job->attempt, SIGKILL);
+    web_signal(daemon->web, job->id, job->attempt, SIGKILL);
 }
 
 /* First signal: record and leave, jobs go on. Second: end them too; while jobs run, the
@@ -598,7 +611,7 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data, open_store, open_journal, open_node, open_http, open_runner,
+        open_data, open_store, open_journal, open_node, open_http, open_web, open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i] == open_http)
@@ -763,6 +776,8 @@ void daemon_close(Daemon *daemon)
     close_http(daemon);
     if (daemon->runner) /* a start may have ended anywhere before */
         runner_close(daemon->runner);
+    if (daemon->web)
+        web_close(daemon->web);
     if (daemon->journal)
         journal_close(daemon->journal);
     keeper_free(daemon->keeper);

@@ -23,6 +23,7 @@ typedef struct DaemonOptions {
     uint64_t payload_bytes_max;
     uint64_t output_bytes_max;
     uint64_t result_bytes_max;
+    const char *allow_private; /* ranges that http handlers may call; NULL: none */
     uint64_t header_bytes_max;
     uint32_t connections_max;
     int64_t idle_ms;  /* of an HTTP connection */

@@ -87,6 +87,17 @@ static void cannot_start(Daemon *daemon, const Job *job, const char *text, bool 
     mailbox_put(&daemon->news, &news->mail);
 }
 
+static void start_call(Daemon *daemon, const Job *job, const Handler *handler,
+                       int64_t deadline_ms)
+{
+    WebOrder order = { .job = job,
+                       .url = handler->body,
+                       .version = handler->version,
+                       .batch = handler->batch,
+                       .deadline_ms = deadline_ms };
+    web_start(daemon->web, &order);
+}
+
 void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
 {
     Buf document = { 0 };
@@ -97,6 +108,10 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     running.state = JOB_RUNNING;
     if (!job->command.bytes) {
         const Handler *handler = node_handler(daemon->node, job->tenant, job->type);
+        if (handler && handler->lang == LANG_HTTP) {
+            start_call(daemon, job, handler, deadline_ms);
+            return;
+        }
         if (!handler || handler_order(handler, &arena, &running, &why)) {
             cannot_start(daemon, job, handler ? why.text : "its handler is gone",
                          !handler);
@@ -131,6 +146,13 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     arena_done(&arena);
 }
 
+/* To whoever has the attempt: the other does not know it. */
+static void tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
+{
+    runner_signal(daemon->runner, id, attempt, number);
+    web_signal(daemon->web, id, attempt, number);
+}
+
 /* The whole job: at hand if it was accepted a moment ago, else from the store. */
 static void start(Daemon *daemon, const Effect *effect)
 {
@@ -159,7 +181,7 @@ static void send_signal(Daemon *daemon, const Effect *effect)
 {
     uintptr_t early = (uintptr_t)map_find(&daemon->early_signals, effect->id);
     if (!early) {
-        runner_signal(daemon->runner, effect->id, effect->attempt, effect->signal);
+        tell_signal(daemon, effect->id, effect->attempt, effect->signal);
         return;
     }
     if (effect->signal == SIGCONT)
@@ -183,7 +205,7 @@ void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms)
     uintptr_t early = (uintptr_t)map_remove(&daemon->early_signals, job->id);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (early & signals[i].bit)
-            runner_signal(daemon->runner, job->id, job->attempt, signals[i].number);
+            tell_signal(daemon, job->id, job->attempt, signals[i].number);
 }
 
 static LoadKind load_kind(LoadWhat what)

@@ -3,6 +3,7 @@
 #include "serve/handler_json.h"
 
 #include "base/text.h"
+#include "run/web.h"
 #include "serve/handler_order.h"
 
 #include <stddef.h>
@@ -20,6 +21,7 @@ typedef enum RowKind {
     ROW_RESULT,  /* keep_result */
     ROW_ENABLED, /**/
     ROW_SWITCH,  /* true or false */
+    ROW_BATCH,   /**/
     ROW_LATER,   /* known, but this version cannot do it */
 } RowKind;
 
@@ -83,7 +85,7 @@ static const HandlerRow rows[] = {
     SENT("cwd", TEXT, "absolute path", ROW_JOB),
     SENT("then", TEXT, "type of the job that follows, with the result", ROW_JOB),
     SENT("on_error", TEXT, "type of the job that follows a failure", ROW_JOB),
-    SENT("batch", "\"type\":\"integer\"", "jobs at once", ROW_LATER),
+    SENT("batch", "\"type\":\"integer\"", "jobs at once; 0: one process each", ROW_BATCH),
     SENT("exit_map",
          "\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}",
          "exit status: exit code (1xx, 2xx, 4xx, 5xx)", ROW_MAP),
@@ -238,6 +240,20 @@ static Err read_truth(HandlerReader *in, const JsonIn *value, bool *out_not)
     return ERR_OK;
 }
 
+static Err read_batch(HandlerReader *in, const JsonIn *value)
+{
+    int64_t batch = 0;
+    if (value->kind == JSON_IN_INT)
+        batch = value->as.integer;
+    else if (value->kind != JSON_IN_TEXT || int_parse(value->as.text, &batch))
+        return wrong_type(in, value, "a number");
+    if (batch < 0 || batch > HANDLER_BATCH_MAX)
+        return BAD(in, "invalid_value", "batch is a number from 0 to %d",
+                   HANDLER_BATCH_MAX);
+    in->handler.batch = (uint32_t)batch;
+    return ERR_OK;
+}
+
 /* Whether the value says nothing, as an object of ours does. */
 static bool says_nothing(const JsonIn *value)
 {
@@ -286,6 +302,8 @@ static Err read_value(HandlerReader *in, const HandlerRow *row, const JsonIn *va
             return wrong_type(in, value, "true or false");
         *(bool *)member = value->as.truth;
         return ERR_OK;
+    case ROW_BATCH:
+        return read_batch(in, value);
     case ROW_LATER:
         if (says_nothing(value))
             return ERR_OK;
@@ -419,6 +437,19 @@ static Err check_shell(HandlerReader *in)
     return ERR_OK;
 }
 
+static Err check_url(HandlerReader *in)
+{
+    Error why = { 0 };
+    if (web_url_check(in->handler.body, &why))
+        return BAD(in, "invalid_value", "%s", why.text);
+    if (in->handler.batch <= WEB_BATCH_MAX)
+        return ERR_OK;
+    BAD(in, "invalid_value", "an http handler takes up to %d jobs at once",
+        WEB_BATCH_MAX);
+    problem_point(&in->job.why, SLICE_LITERAL("batch"));
+    return ERR_INVALID;
+}
+
 static Err check_lang(HandlerReader *in)
 {
     switch (in->handler.lang) {
@@ -433,8 +464,9 @@ static Err check_lang(HandlerReader *in)
     case LANG_PHP:
     case LANG_RUBY:
     case LANG_LUA:
-    case LANG_HTTP:
         break;
+    case LANG_HTTP:
+        return check_url(in);
     case LANG_PULL:
         return ERR_OK;
     }
@@ -455,6 +487,11 @@ Err handler_read_end(HandlerReader *in)
         err = BAD(in, "missing_field", "the handler has no body");
     else
         err = check_lang(in);
+    if (!err && in->handler.batch && in->handler.lang != LANG_HTTP) {
+        err = BAD(in, "unsupported", "this version cannot do 'batch' in %s yet",
+                  lang_name(in->handler.lang));
+        problem_point(&in->job.why, SLICE_LITERAL("batch"));
+    }
     if (err && !in->job.why.pointer[0])
         problem_point(&in->job.why, SLICE_LITERAL("body"));
     return err;

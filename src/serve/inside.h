@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "run/process.h"
+#include "run/web.h"
 #include "serve/claim_token.h"
 #include "serve/daemon.h"
 #include "serve/declare_apply.h"
@@ -81,6 +82,7 @@ struct Daemon {
     Keeper *keeper;
     Reader *reader;
     Runner *runner;
+    Web *web;
     Http *http;
     Drop *drop;
     Metrics *metrics;

@@ -191,6 +191,7 @@ static DaemonOptions daemon_options(const Config *config)
         .payload_bytes_max = config->payload_bytes,
         .output_bytes_max = config->output_bytes,
         .result_bytes_max = config->result_bytes,
+        .allow_private = config->allow_private,
         .header_bytes_max = config->header_bytes,
         .connections_max = config->connections,
         .idle_ms = config->idle_ms,

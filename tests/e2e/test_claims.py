@@ -219,8 +219,10 @@ def test_claims_survive_any_restart():
     with Place() as place:
         node = place.daemon().start()
         tenant = Tenant(node)
-        kept, dropped = tenant.add(), tenant.add(max_retries=0)
-        jobs = {job["id"]: job for job in tenant.claim(max=2, lease="PT2S")}
+        kept = tenant.add()
+        jobs = {kept: tenant.one(lease="PT1H")}
+        dropped = tenant.add(max_retries=0)
+        jobs[dropped] = tenant.one(lease="PT2S")
         waiting = tenant.add()
         node.restart()
         tenant.api = node.api(60)
