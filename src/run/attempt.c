@@ -155,6 +155,13 @@ static bool pipes_open(const Runner *runner, Slice input, Pipes *out)
     return false;
 }
 
+/* The second of two texts; NULL: our own account. */
+static const char *account_name(const Prepared *prepared)
+{
+    const char *tenant = prepared->user.data;
+    return prepared->user.bytes ? tenant + strlen(tenant) + 1 : NULL;
+}
+
 static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepared,
                       const Pipes *pipes)
 {
@@ -165,6 +172,8 @@ static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepa
                           .argv = buf_slice(&prepared->argv),
                           .env = buf_slice(&prepared->env),
                           .cwd = prepared->cwd.data,
+                          .tenant = prepared->user.data,
+                          .user = account_name(prepared),
                           .mask = runner->base.mask,
                           .nice = prepared->nice,
                           .limits = prepared->limits,
@@ -179,7 +188,11 @@ static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepa
     if (!err)
         return;
     RunNews *news = news_new(RUN_FAILED, attempt);
-    news_failed(news, attempt, LAUNCH_STEP_PREPARE, err == ERR_LIMIT ? E2BIG : ENOMEM);
+    if (err == ERR_UNSUPPORTED) /* the launcher is older than the daemon */
+        news_failed(news, attempt, LAUNCH_STEP_USER, ENOSYS);
+    else
+        news_failed(news, attempt, LAUNCH_STEP_PREPARE,
+                    err == ERR_LIMIT ? E2BIG : ENOMEM);
     over(runner, attempt, news);
 }
 
@@ -197,8 +210,12 @@ void attempt_start(Runner *runner, Prepared *prepared)
     buf_add_slice(&attempt->names, program);
     buf_add_char(&attempt->names, '\0');
     buf_add_slice(&attempt->names, buf_slice(&prepared->cwd));
-    Err err = folders_make(&runner->folders, prepared->id, prepared->attempt,
-                           prepared->flags, buf_slice(&prepared->document));
+    if (prepared->user.bytes)
+        buf_add_text(&attempt->names, account_name(prepared));
+    buf_add_char(&attempt->names, '\0');
+    FolderWant want = { prepared->id, prepared->attempt, prepared->flags,
+                        buf_slice(&prepared->document), prepared->owner };
+    Err err = folders_make(&runner->folders, &want);
     if (err || !pipes_open(runner, buf_slice(&prepared->input), &pipes)) {
         attempt->streams[0].fd = attempt->streams[1].fd = -1;
         attempt->streams[0].spool.fd = attempt->streams[1].spool.fd = -1;

@@ -120,44 +120,91 @@ static Err make_run(Folders *folders, const char *name)
 
 /* A folder used again has a document already: writing over it costs a quarter of
  * removing one file and making another. */
-static Err write_document(Folders *folders, const char *name, uint32_t flags,
-                          Slice document)
+static Err write_document(Folders *folders, const char *name, const FolderWant *want)
 {
     char file[FOLDER_NAME_BYTES + 16];
-    snprintf(file, sizeof file, "%s/job.%s", name, flags & JOB_CONTROL ? "xml" : "json");
+    const FolderOwner *owner = &want->owner;
+    Slice document = want->document;
+    snprintf(file, sizeof file, "%s/job.%s", name,
+             want->flags & JOB_CONTROL ? "xml" : "json");
     int fd =
         openat(folders->run_fd, file, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_from_errno(errno);
     ssize_t put = write(fd, document.data, document.bytes);
     int error_number = put == (ssize_t)document.bytes ? 0 : put < 0 ? errno : ENOSPC;
-    if (!error_number && (ftruncate(fd, (off_t)document.bytes) || fchmod(fd, 0400)))
+    if (!error_number && (ftruncate(fd, (off_t)document.bytes) || fchmod(fd, 0400) ||
+                          (owner->uid && fchown(fd, owner->uid, owner->gid))))
         error_number = errno;
     close(fd);
     errno = error_number;
     return error_number ? err_from_errno(error_number) : ERR_OK;
 }
 
-Err folders_make(Folders *folders, JobId id, uint32_t attempt, uint32_t flags,
-                 Slice document)
+/* Others may pass through, to what is theirs, but see nothing on the way. */
+static bool open_way(const char *path)
+{
+    struct stat dir;
+    if (stat(path, &dir))
+        return false;
+    mode_t mode = (dir.st_mode & 07777) | 0011;
+    return mode == (dir.st_mode & 07777) || chmod(path, mode) == 0;
+}
+
+/* The folder of the attempt stays ours: what we write there must be what we read there.
+ */
+static bool give_run(Folders *folders, const char *name, const FolderOwner *owner)
+{
+    char temp[FOLDER_NAME_BYTES + 8];
+    char run[FOLDER_PATH_BYTES];
+    snprintf(temp, sizeof temp, "%s/tmp", name);
+    snprintf(run, sizeof run, "%s/run", folders->data_dir);
+    return open_way(folders->data_dir) && open_way(run) &&
+           fchmodat(folders->run_fd, name, 0711, 0) == 0 &&
+           fchownat(folders->run_fd, temp, owner->uid, owner->gid, AT_SYMLINK_NOFOLLOW) ==
+               0;
+}
+
+static bool give_kept(const char *data_dir, const char *path, const FolderOwner *owner)
+{
+    char above[FOLDER_PATH_BYTES];
+    int bytes = (int)(strrchr(path, '/') - path);
+    snprintf(above, sizeof above, "%.*s", bytes, path);
+    return open_way(data_dir) && open_way(above) &&
+           lchown(path, owner->uid, owner->gid) == 0;
+}
+
+static Err make_kept(Folders *folders, const FolderWant *want)
 {
     static const struct {
         uint32_t flag;
         FolderKind kind;
     } asked[] = { { JOB_KEEP_STATE, FOLDER_STATE }, { JOB_FILES, FOLDER_FILES } };
-    char name[FOLDER_NAME_BYTES];
     char path[FOLDER_PATH_BYTES];
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        if (!(flags & asked[i].flag))
+        if (!(want->flags & asked[i].flag))
             continue;
-        folder_path(folders->data_dir, asked[i].kind, id, attempt, path);
+        folder_path(folders->data_dir, asked[i].kind, want->id, want->attempt, path);
         if (mkdir(path, 0700) && errno != EEXIST)
             return err_from_errno(errno);
+        if (want->owner.uid && !give_kept(folders->data_dir, path, &want->owner))
+            return err_from_errno(errno);
     }
-    folder_name(id, attempt, name);
-    Err err = make_run(folders, name);
+    return ERR_OK;
+}
+
+Err folders_make(Folders *folders, const FolderWant *want)
+{
+    char name[FOLDER_NAME_BYTES];
+    Err err = make_kept(folders, want);
+    if (err)
+        return err;
+    folder_name(want->id, want->attempt, name);
+    err = make_run(folders, name);
     if (!err)
-        err = write_document(folders, name, flags, document);
+        err = write_document(folders, name, want);
+    if (!err && want->owner.uid && !give_run(folders, name, &want->owner))
+        err = err_from_errno(errno);
     if (!err)
         return ERR_OK;
     int error_number = errno;

@@ -16,6 +16,7 @@
 #include "run/sweep.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define FOLDERS_SPARE_MAX 64
 #define FOLDER_NAME_BYTES 32 /* <id>.<attempt>; spare ones keep their last name */
@@ -47,9 +48,23 @@ char *folder_path(const char *data_dir, FolderKind kind, JobId id, uint32_t atte
 MUST_CHECK Err folders_open(Folders *folders, const char *data_dir, Error *why);
 void folders_close(Folders *folders);
 
-/* All that an attempt needs; flags are JobFlag bits. On failure errno says why. */
-MUST_CHECK Err folders_make(Folders *folders, JobId id, uint32_t attempt, uint32_t flags,
-                            Slice document);
+typedef struct FolderOwner { /* the account that the attempt runs as */
+    uid_t uid;               /* 0: the daemon's own */
+    gid_t gid;
+} FolderOwner;
+
+typedef struct FolderWant {
+    JobId id;
+    uint32_t attempt;
+    uint32_t flags; /* JobFlag bits */
+    Slice document;
+    FolderOwner owner;
+} FolderWant;
+
+/* All that an attempt needs. What belongs to another account is its own and no one
+ * else's; the way to it is opened, so that it can be gone but not looked at. On failure
+ * errno says why. */
+MUST_CHECK Err folders_make(Folders *folders, const FolderWant *want);
 
 /* The attempt is over and recorded. */
 void folders_drop(Folders *folders, JobId id, uint32_t attempt);

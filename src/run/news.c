@@ -87,12 +87,13 @@ void news_failed(RunNews *news, const RunAttempt *attempt, LaunchStep step,
                  int error_number)
 {
     Slice names = attempt ? buf_slice(&attempt->names) : (Slice){ 0 };
-    Slice program = { 0 }, cwd = { 0 };
-    if (list_next(&names, &program))
-        list_next(&names, &cwd);
-    Slice name = step == LAUNCH_STEP_EXEC  ? program
-                 : step == LAUNCH_STEP_CWD ? cwd
-                                           : (Slice){ 0 };
+    Slice program = { 0 }, cwd = { 0 }, user = { 0 };
+    if (list_next(&names, &program) && list_next(&names, &cwd))
+        list_next(&names, &user);
+    Slice name = step == LAUNCH_STEP_EXEC   ? program
+                 : step == LAUNCH_STEP_CWD  ? cwd
+                 : step == LAUNCH_STEP_USER ? user
+                                            : (Slice){ 0 };
     news->step = step;
     news->number = error_number;
     news->node_fault = is_node_fault(step, error_number);

@@ -2,6 +2,7 @@
 /* prepare.c - see prepare.h. */
 #include "run/prepare.h"
 
+#include "launch/policy.h"
 #include "run/folder.h"
 
 #include <assert.h>
@@ -108,13 +109,14 @@ static bool has_name(Slice list, Slice name)
 }
 
 /* The daemon's own few, then the job's, which win. */
-static void add_inherited(Buf *env, const PrepareBase *base, Slice own)
+static void add_inherited(Buf *env, const PrepareBase *base, Slice own, bool another)
 {
     Slice item;
     for (Slice rest = buf_slice(&base->inherited); list_next(&rest, &item);) {
         Slice left = item;
         Slice name = slice_cut(&left, '=');
-        if (has_name(own, name))
+        bool ours = slice_is(name, "HOME") || slice_is(name, "USER");
+        if (has_name(own, name) || (ours && another))
             continue;
         buf_add_slice(env, item);
         buf_add_char(env, '\0');
@@ -167,6 +169,30 @@ static void add_folders(Buf *env, const PrepareBase *base, const Job *job)
                                  path));
 }
 
+/* Who it runs as. The launcher decides whether it may; an account that is not there any
+ * more is its to refuse. */
+static void add_account(const Job *job, Prepared *out)
+{
+    PolicyAccount account;
+    if (!job->user.bytes)
+        return;
+    buf_add_slice(&out->user, job->tenant);
+    buf_add_char(&out->user, '\0');
+    buf_add_slice(&out->user, job->user);
+    buf_add_char(&out->user, '\0');
+    Arena arena = { 0 };
+    PolicyAnswer answer = policy_account(slice_cstr(&arena, job->user), &account);
+    arena_done(&arena);
+    if (answer != POLICY_ALLOWED)
+        return;
+    out->owner = (FolderOwner){ account.uid, account.gid };
+    if (!has_name(job->env, SLICE_LITERAL("HOME")))
+        add_text(&out->env, "HOME", account.home);
+    if (!has_name(job->env, SLICE_LITERAL("USER")))
+        add_text(&out->env, "USER", account.name);
+    add_text(&out->env, "LOGNAME", account.name);
+}
+
 static void add_environment(const PrepareBase *base, const RunOrder *order, Prepared *out)
 {
     const Job *job = order->job;
@@ -174,7 +200,8 @@ static void add_environment(const PrepareBase *base, const RunOrder *order, Prep
     char id[ID_TEXT_BYTES];
     char time[TIME_TEXT_BYTES];
     id_text(job->id, id);
-    add_inherited(env, base, job->env);
+    add_inherited(env, base, job->env, job->user.bytes > 0);
+    add_account(job, out);
     add_text(env, "PAWL_JOB_ID", id);
     add_slice(env, "PAWL_JOB_TYPE", job->type);
     add_slice(env, "PAWL_TENANT", job->tenant);
@@ -215,7 +242,8 @@ void prepare(const PrepareBase *base, const RunOrder *order, Prepared *out)
     buf_add_slice(&out->argv, job->command);
     add_argument(base, job, &out->argv);
     buf_add_slice(&out->document, order->document);
-    if (!job->cwd.bytes || job->cwd.data[0] != '/')
+    bool own_home = job->user.bytes && !job->cwd.bytes; /* the launcher finds it */
+    if (!own_home && (!job->cwd.bytes || job->cwd.data[0] != '/'))
         buf_add_text(&out->cwd, base->cwd);
     if (job->cwd.bytes && job->cwd.data[0] != '/')
         buf_add_char(&out->cwd, '/');
@@ -236,4 +264,5 @@ void prepared_done(Prepared *prepared)
     buf_done(&prepared->input);
     buf_done(&prepared->document);
     buf_done(&prepared->cwd);
+    buf_done(&prepared->user);
 }

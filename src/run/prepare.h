@@ -6,6 +6,7 @@
 #ifndef RUN_PREPARE_H
 #define RUN_PREPARE_H
 
+#include "run/folder.h"
 #include "run/process.h"
 
 /* What is the same for all jobs of this daemon. */
@@ -27,7 +28,9 @@ typedef struct Prepared {
     Buf env;
     Buf input; /* for standard input; empty: none */
     Buf document;
-    Buf cwd; /* NUL-ended */
+    Buf cwd;  /* NUL-ended */
+    Buf user; /* tenant and account to run as, each NUL-ended; empty: our own */
+    FolderOwner owner;
     int32_t nice;
     uint32_t limit_count;
     LaunchLimit limits[LAUNCH_RLIMITS_MAX];

@@ -46,7 +46,8 @@ struct RunAttempt {
     int64_t started_ms;
     char token[RUN_TOKEN_BYTES];
     char *dir; /* its folder */
-    Buf names; /* program and working directory, each ended by NUL, for messages */
+    Buf names; /* program, working directory and account, each ended by NUL: for messages
+                */
 };
 
 struct Runner {

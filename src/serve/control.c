@@ -7,6 +7,7 @@
 #include "core/handler.h"
 #include "serve/job_read.h"
 #include "serve/target.h"
+#include "serve/users.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -150,9 +151,7 @@ static Err read_user(Reading *in, const XmlIn *at)
     Err err = read_text(in, at, NAME_BYTES_MAX, &in->job->user);
     if (!err && !in->job->user.bytes)
         err = BAD(in, at, "<user> is empty: leave it out");
-    else if (!err && !in->rules->users)
-        err = BAD(in, at, "this version cannot run jobs as another user");
-    return err;
+    return err ? err : user_check(in->rules->tenant, in->job->user, in->why);
 }
 
 static Err read_param(Reading *in, const XmlIn *at)

@@ -20,11 +20,10 @@ typedef struct ControlRules {
     Slice tenant;
     const char *modules_root; /* for documents that name none; absolute */
     uint64_t payload_bytes_max;
-    bool users; /* <user> is taken */
 } ControlRules;
 
 /* A job out of a document; its slices live in the arena. The problem's words:
- * malformed_xml, invalid_control, payload_too_large. */
+ * malformed_xml, invalid_control, payload_too_large, run_as_not_allowed. */
 MUST_CHECK Err control_read(Slice document, const ControlRules *rules, Arena *arena,
                             Job *out_job, Problem *why);
 

@@ -16,8 +16,7 @@
 
 static const ControlRules rules = { .tenant = { "default", 7 },
                                     .modules_root = "/nowhere/modules",
-                                    .payload_bytes_max = 1 << 20,
-                                    .users = true };
+                                    .payload_bytes_max = 1 << 20 };
 static Arena arena;
 static Job job;
 static Problem why;
@@ -35,7 +34,7 @@ static void refused(const char *text, const char *place, const char *reason)
         fail_msg("\"%s\" does not say \"%s\" and \"%s\"", why.detail, place, reason);
 }
 
-/* S0.45, S0.46, S0.47, S0.48, S0.49, S0.50, S0.54, S0.55, S0.56 */
+/* S0.45, S0.46, S0.47, S0.48, S0.49, S0.50, S0.54, S0.56 */
 static void the_founding_document_is_a_job(void **state)
 {
     (void)state;
@@ -46,7 +45,7 @@ static void the_founding_document_is_a_job(void **state)
              "<module>/mybatch-job.xqy</module>\n"
              "<context-database>{xdmp:database()}</context-database>\n"
              "<modules-db>0</modules-db>\n<modules-root>/modules</modules-root>\n"
-             "<document-uri>/mydocs/foo.xml</document-uri>\n<user>bob</user>\n"
+             "<document-uri>/mydocs/foo.xml</document-uri>\n"
              "<param>\n<batch-size>25</batch-size>\n</param>\n" TAIL;
     assert_int_equal(load(text), ERR_OK);
     assert_true(slice_is(job.name, "Test Job 1"));
@@ -57,7 +56,6 @@ static void the_founding_document_is_a_job(void **state)
     assert_true(slice_is(job.command, "/modules/mybatch-job.xqy") ||
                 memcmp(job.command.data, "/modules/mybatch-job.xqy", 25) == 0);
     assert_true(slice_is(job.document_uri, "/mydocs/foo.xml"));
-    assert_true(slice_is(job.user, "bob"));
     assert_true(slice_is(job.param, "\n<batch-size>25</batch-size>\n"));
     assert_true(slice_is(job.payload, text));
     assert_true(job.flags & JOB_CONTROL);
@@ -142,6 +140,13 @@ static void what_is_wrong_is_told_with_its_place(void **state)
     refused(HEAD "<module>x</module>", "line 1", "no element");
 }
 
+static void a_user_is_asked_for_at_once(void **state) /* S0.22, S0.55 */
+{
+    (void)state;
+    refused(HEAD "<module>x</module><user>root</user>" TAIL, "root", "never");
+    assert_string_equal(why.kind->code, "run_as_not_allowed");
+}
+
 static void notifications_are_checked_when_they_come(void **state) /* S0.44 */
 {
     (void)state;
@@ -185,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_type_stands_for_a_module),
         cmocka_unit_test(a_module_stays_in_its_root),
         cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(a_user_is_asked_for_at_once),
         cmocka_unit_test(notifications_are_checked_when_they_come),
         cmocka_unit_test(a_document_is_told_from_other_output),
     };

@@ -137,7 +137,7 @@ static Err open_data(Daemon *daemon, Error *why)
         return error_errno(why, "cannot see the data directory %s", dir);
     daemon->data_device = status.st_dev;
     daemon->data_inode = status.st_ino;
-    if (status.st_mode & 077)
+    if (status.st_mode & 066) /* passing through, to their own jobs' folders, is fine */
         log_event(LOG_WARN, "daemon.data_open",
                   "msg=\"others may look into %s; chmod 700 keeps them out\"", dir);
     Err err = identity_lock(dir, &daemon->lock_fd, why);

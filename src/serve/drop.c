@@ -97,8 +97,7 @@ static bool prepare(Drop *drop, Parcel *parcel)
     const DaemonFacts *facts = daemon_facts(drop->daemon);
     ControlRules rules = { .tenant = SLICE_LITERAL(TENANT),
                            .modules_root = facts->modules_root,
-                           .payload_bytes_max = facts->payload_bytes_max,
-                           .users = false };
+                           .payload_bytes_max = facts->payload_bytes_max };
     Error why = { 0 };
     Problem problem;
     Err err = drop_files_read(&drop->files, &parcel->name, XML_BYTES_MAX + 1,

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "run/web.h"
 #include "serve/handler_order.h"
+#include "serve/users.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static const HandlerRow rows[] = {
     { { "highlander", true, BOOL, "at most one runs at a time" },
       ROW_SWITCH,
       offsetof(Handler, highlander) },
-    SENT("user", TEXT, "the account to run as", ROW_LATER),
+    SENT("user", TEXT, "the account to run as", ROW_JOB),
     SENT("env", "\"type\":[\"object\",\"array\"]", "NAME: VALUE", ROW_JOB),
     SENT("cwd", TEXT, "absolute path", ROW_JOB),
     SENT("then", TEXT, "type of the job that follows, with the result", ROW_JOB),
@@ -395,6 +396,7 @@ static void take_job_fields(HandlerReader *in)
     handler->retry_window_ms = job->retry_window_ms;
     handler->resources = job->resources;
     handler->env = job->env;
+    handler->user = job->user;
     handler->cwd = job->cwd;
     handler->then = job->then;
     handler->on_error = job->on_error;
@@ -477,10 +479,29 @@ static Err check_lang(HandlerReader *in)
     return ERR_INVALID;
 }
 
+/* Only a process of its own can be another account's. */
+static Err check_user(HandlerReader *in)
+{
+    Lang lang = in->handler.lang;
+    if (!in->handler.user.bytes)
+        return ERR_OK;
+    Err err = user_check(in->handler.tenant, in->handler.user, &in->job.why);
+    if (!err && ((lang != LANG_EXEC && lang != LANG_SH && lang != LANG_BASH) ||
+                 in->handler.batch))
+        err = BAD(in, "conflicting_fields",
+                  "user is for handlers that start a process for each job: exec, sh, "
+                  "bash without batch");
+    if (err)
+        problem_point(&in->job.why, SLICE_LITERAL("user"));
+    return err;
+}
+
 Err handler_read_end(HandlerReader *in)
 {
     take_job_fields(in);
-    Err err = ERR_OK;
+    Err err = check_user(in);
+    if (err)
+        return err;
     if (in->handler.lang == LANG_PULL && in->handler.body.bytes)
         err = BAD(in, "conflicting_fields", "a pull handler has no body");
     else if (in->handler.lang != LANG_PULL && !in->handler.body.bytes)

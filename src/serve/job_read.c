@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "serve/base64.h"
 #include "serve/resource_json.h"
+#include "serve/users.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -82,7 +83,7 @@ static const ReadRow rows[] = {
     { "unique", READ_LATER, 0, 0, 0 },
     { "group", READ_LATER, 0, 0, 0 },
     { "resources", READ_RESOURCES, 0, 0, 0 },
-    { "user", READ_LATER, 0, 0, 0 },
+    { "user", READ_TEXT, AT(user), NAME_BYTES_MAX, 0 },
     { "id", READ_NEVER, 0, 0, 0 },
     { "state", READ_NEVER, 0, 0, 0 },
     { "reason", READ_NEVER, 0, 0, 0 },
@@ -669,6 +670,8 @@ static bool asks_for_retries(const JobReader *in)
 Err job_read_end(JobReader *in)
 {
     Err err = exclusives(in);
+    if (!err && in->job.user.bytes)
+        err = user_check(in->job.tenant, in->job.user, &in->why);
     if (err)
         return err;
     if (!in->job.command.bytes && !in->job.type.bytes) {

@@ -21,6 +21,8 @@ static const ProblemKind kinds[] = {
     /* Who may ask. */
     { "user_not_allowed", 403, "This daemon serves another user",
       "run the command as the daemon's own user" },
+    { "run_as_not_allowed", 403, "Jobs may not run as this user",
+      "leave user out, or let root allow it in the policy file" },
     { "origin_not_allowed", 403, "Requests of other sites are refused", "" },
     { "host_not_allowed", 421, "This host name is not served here",
       "use localhost, 127.0.0.1 or [::1]" },
