@@ -34,6 +34,7 @@ typedef struct Request {
     const char *method;       /* "GET" */
     const char *path;         /* "/api/v1/jobs?limit=1" */
     const char *content_type; /* of the body; NULL: JSON */
+    const char *accept;       /* what the answer should be; NULL: JSON */
     const char *key;          /* Idempotency-Key, or NULL */
     Slice body;
     int64_t timeout_ms; /* 0: the default */

@@ -3,6 +3,7 @@
  * daemon keeps in its store. */
 #include "cli/command.h"
 
+#include "cli/describe.h"
 #include "cli/table.h"
 
 #include "base/json_out.h"
@@ -190,20 +191,75 @@ static int set(Cli *cli)
     return code;
 }
 
+/* 000's <batch-config>: what is left out of it stays as it is. */
+static int import_xml(Cli *cli)
+{
+    const char *hint = "for example: pawl config import batch-config.xml";
+    if (cli->args.operand_count != 2)
+        return cli_fail(cli, usage(hint),
+                        "import takes one file, or - for standard input");
+    Buf body = { 0 };
+    Response response = { 0 };
+    int code = describe_read(cli, cli->args.operands[1], &body);
+    Request request = { .method = "PATCH",
+                        .path = CONFIG_PATH,
+                        .content_type = "application/xml",
+                        .body = buf_slice(&body) };
+    if (!code)
+        code = cli_call(cli, &request, &response);
+    if (!code && cli->json)
+        cli_print_json(buf_slice(&response.body));
+    response_done(&response);
+    buf_done(&body);
+    return code;
+}
+
+static int export_xml(Cli *cli)
+{
+    if (cli->args.operand_count != 1)
+        return cli_fail(cli, usage("for example: pawl config export > batch-config.xml"),
+                        "export takes no words");
+    Response response = { 0 };
+    Request request = { .method = "GET",
+                        .path = CONFIG_PATH,
+                        .accept = cli->json ? NULL : "application/xml" };
+    int code = cli_call(cli, &request, &response);
+    if (!code && cli->json)
+        cli_print_json(buf_slice(&response.body));
+    else if (!code)
+        cli_print(&response.body);
+    response_done(&response);
+    return code;
+}
+
+static int get_some(Cli *cli)
+{
+    return cli->args.operand_count == 1 ? get_all(cli) : get(cli);
+}
+
 int cmd_config(Cli *cli)
 {
+    static const struct {
+        const char *name;
+        int (*run)(Cli *cli);
+    } verbs[] = {
+        { "get", get_some },
+        { "set", set },
+        { "import", import_xml },
+        { "export", export_xml },
+    };
     size_t words = cli->args.operand_count;
     const char *verb = words ? cli->args.operands[0] : "show";
     if (strcmp(verb, "show") == 0)
         return show(cli);
-    bool gets = strcmp(verb, "get") == 0;
-    if (!gets && strcmp(verb, "set") != 0)
-        return cli_fail(cli, usage("pawl config show | get [KEY...] | set KEY=VALUE..."),
-                        "pawl config does not know \"%s\"", verb);
-    int code = cli_connect(cli);
-    if (code)
-        return code;
-    if (gets)
-        return words == 1 ? get_all(cli) : get(cli);
-    return set(cli);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(verb, verbs[i].name) != 0)
+            continue;
+        int code = cli_connect(cli);
+        return code ? code : verbs[i].run(cli);
+    }
+    return cli_fail(cli,
+                    usage("pawl config show | get [KEY...] | set KEY=VALUE... | "
+                          "import FILE | export"),
+                    "pawl config does not know \"%s\"", verb);
 }

@@ -323,14 +323,17 @@ const Command commands[] = {
     {
         .name = "config",
         .summary = "show and change settings",
-        .usage = "show [--origin] | get [KEY...] | set KEY=VALUE...",
+        .usage =
+            "show | get [KEY...] | set KEY=VALUE | import FILE | export",
         .example = "pawl config set max_concurrent_jobs=8\npawl config show --origin",
         .detail = "get and set are about the settings of the running daemon, which it "
                   "keeps. show is about the configuration file, the environment and the "
-                  "defaults: what a daemon that is started now would take.",
+                  "defaults: what a daemon that is started now would take. export prints "
+                  "000's settings as a <batch-config> document, and import takes one, or "
+                  "part of one.",
         .options = { config_options },
         .operand = OPERAND_WORDS,
-        .operand_words = "show get set",
+        .operand_words = "show get set import export",
         .run = cmd_config,
     },
     {

@@ -25,6 +25,13 @@
 
 #include <cmocka.h>
 
+static Err make_folders(Folders *folders, JobId id, uint32_t attempt, uint32_t flags,
+                        Slice document)
+{
+    FolderWant want = { id, attempt, flags, document, { 0 } };
+    return folders_make(folders, &want);
+}
+
 #define CAP (256 << 10)
 
 typedef struct Fixture {
@@ -319,7 +326,7 @@ static void folders_are_made_used_again_and_removed(void **state)
     assert_int_equal(folders_open(&folders, f->dir, &why), ERR_OK);
     Slice text = SLICE_LITERAL("{}");
     for (uint32_t attempt = 1; attempt <= 5; attempt++) {
-        assert_int_equal(folders_make(&folders, 1, attempt, JOB_FILES, text), ERR_OK);
+        assert_int_equal(make_folders(&folders, 1, attempt, JOB_FILES, text), ERR_OK);
         folder_path(f->dir, FOLDER_DOCUMENT, 1, attempt, path);
         assert_int_equal(stat(path, &document), 0);
         assert_int_equal(document.st_mode & 0777, 0400);
@@ -334,7 +341,7 @@ static void folders_are_made_used_again_and_removed(void **state)
     assert_int_equal(count_entries(f->dir, "state"), 0);
 
     /* One that a job has left its things in goes. */
-    assert_int_equal(folders_make(&folders, 2, 1, 0, text), ERR_OK);
+    assert_int_equal(make_folders(&folders, 2, 1, 0, text), ERR_OK);
     folder_path(f->dir, FOLDER_TEMP, 2, 1, path);
     snprintf(file, sizeof file, "%s/thing", path);
     close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -342,18 +349,18 @@ static void folders_are_made_used_again_and_removed(void **state)
     wait_entries(f->dir, "run", 0);
 
     /* A job that removed its folder, or opened it to everyone. */
-    assert_int_equal(folders_make(&folders, 3, 1, 0, text), ERR_OK);
+    assert_int_equal(make_folders(&folders, 3, 1, 0, text), ERR_OK);
     assert_int_equal(rmdir(folder_path(f->dir, FOLDER_TEMP, 3, 1, path)), 0);
     folders_drop(&folders, 3, 1);
-    assert_int_equal(folders_make(&folders, 4, 1, 0, text), ERR_OK);
+    assert_int_equal(make_folders(&folders, 4, 1, 0, text), ERR_OK);
     assert_int_equal(chmod(folder_path(f->dir, FOLDER_TEMP, 4, 1, path), 0777), 0);
     folders_drop(&folders, 4, 1);
     wait_entries(f->dir, "run", 0);
 
     /* Those of a dead daemon's attempts. */
-    assert_int_equal(folders_make(&folders, 6, 1, 0, text), ERR_OK);
-    assert_int_equal(folders_make(&folders, 7, 1, 0, text), ERR_OK);
-    assert_int_equal(folders_make(&folders, 7, 1, 0, text), ERR_OK); /* a second start */
+    assert_int_equal(make_folders(&folders, 6, 1, 0, text), ERR_OK);
+    assert_int_equal(make_folders(&folders, 7, 1, 0, text), ERR_OK);
+    assert_int_equal(make_folders(&folders, 7, 1, 0, text), ERR_OK); /* a second start */
     folders_tidy(&folders, know_7, NULL);
     wait_entries(f->dir, "run", 1);
     folders_close(&folders);

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "serve/job_json.h"
 
+#include <strings.h>
+
 #define PREFIX_CHARS_MIN 6
 #define CANDIDATES_MAX   5
 
@@ -17,6 +19,50 @@ Slice api_tenant(Exchange *exchange, const char *otherwise)
         return tenant;
     exchange_refuse(exchange, "invalid_name", "the tenant's name is not valid");
     return (Slice){ NULL, 0 };
+}
+
+Slice api_media_type(const Exchange *exchange)
+{
+    Slice type = exchange_header(exchange, "Content-Type");
+    type = slice_cut(&type, ';');
+    while (type.bytes && type.data[type.bytes - 1] == ' ')
+        type.bytes--;
+    return type;
+}
+
+bool media_in(Slice type, const char *const *types)
+{
+    for (; *types; types++)
+        if (type.bytes == strlen(*types) &&
+            (!type.bytes || !strncasecmp(type.data, *types, type.bytes)))
+            return true;
+    return false;
+}
+
+static const char *const xml_types[] = { "application/xml", "text/xml", NULL };
+
+bool api_sends_xml(const Exchange *exchange)
+{
+    return media_in(api_media_type(exchange), xml_types);
+}
+
+/* XML is given to those who name it; who takes anything gets JSON. */
+bool api_wants_xml(const Exchange *exchange)
+{
+    Slice accept = exchange_header(exchange, "Accept");
+    while (accept.data) {
+        Slice one = slice_cut(&accept, ',');
+        one = slice_cut(&one, ';');
+        while (one.bytes && one.data[0] == ' ')
+            one = slice_from(one, 1);
+        while (one.bytes && one.data[one.bytes - 1] == ' ')
+            one.bytes--;
+        if (media_in(one, xml_types))
+            return true;
+        if (slice_is(one, "application/json"))
+            return false;
+    }
+    return false;
 }
 
 void problem_of_json(Problem *problem, const JsonFault *fault)

@@ -13,6 +13,13 @@
  * and answered). */
 Slice api_tenant(Exchange *exchange, const char *otherwise);
 
+/* The media type of the body without its parameters; whether it is one of a list (ended
+ * by NULL); whether the body is XML; whether the answer is asked for as XML. */
+Slice api_media_type(const Exchange *exchange);
+bool media_in(Slice type, const char *const *types);
+bool api_sends_xml(const Exchange *exchange);
+bool api_wants_xml(const Exchange *exchange);
+
 /* The JSON in the body. NULL: refused, and answered. An empty body is {} if `optional`.
  */
 const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional);

@@ -190,7 +190,7 @@ static void what_makes_no_sense_is_refused(void **state)
         { "{\"body\":\"x\",\"batch\":5}", "unsupported", "/batch" },
         { "{\"body\":\"x\",\"highlander\":1}", "wrong_type", "/highlander" },
         { "{\"body\":\"x\",\"resources\":{\"k\":\"x\"}}", "wrong_type", "/resources/k" },
-        { "{\"body\":\"x\",\"user\":\"root\"}", "unsupported", "/user" },
+        { "{\"body\":\"x\",\"user\":\"root\"}", "run_as_not_allowed", "/user" },
         { "{\"body\":\"x\",\"type\":\"other\"}", "conflicting_fields", "/type" },
         { "{\"body\":\"x\",\"tenant\":\"other\"}", "conflicting_fields", "/tenant" },
     };

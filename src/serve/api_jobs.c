@@ -9,7 +9,6 @@
 #include "serve/job_json.h"
 
 #include <stdio.h>
-#include <strings.h>
 #include <xxhash.h>
 
 #define KEY_BYTES_MAX  255
@@ -233,25 +232,6 @@ static void add_one(Exchange *exchange, const JobRules *rules, ReadOne *read_one
     exchange_send(exchange, call);
 }
 
-/* The media type without its parameters. */
-static Slice media_type(const Exchange *exchange)
-{
-    Slice type = exchange_header(exchange, "Content-Type");
-    type = slice_cut(&type, ';');
-    while (type.bytes && type.data[type.bytes - 1] == ' ')
-        type.bytes--;
-    return type;
-}
-
-static bool type_in(Slice type, const char *const *types)
-{
-    for (; *types; types++)
-        if (type.bytes == strlen(*types) &&
-            (!type.bytes || !strncasecmp(type.data, *types, type.bytes)))
-            return true;
-    return false;
-}
-
 static bool is_array(Slice text)
 {
     for (size_t i = 0; i < text.bytes; i++)
@@ -271,18 +251,17 @@ void api_jobs_add(Exchange *exchange)
                                         "text/plain",
                                         "",
                                         NULL };
-    static const char *const xml[] = { "application/xml", "text/xml", NULL };
-    Slice type = media_type(exchange);
-    bool ndjson = type_in(type, lines);
+    Slice type = api_media_type(exchange);
+    bool ndjson = media_in(type, lines);
     JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
     rules->tenant = api_tenant(exchange, "default");
     rules->wall_ms = clock_now().wall_ms;
     rules->payload_bytes_max = daemon_facts(exchange->daemon)->payload_bytes_max;
     if (!rules->tenant.data)
         return;
-    if (type_in(type, xml))
+    if (api_sends_xml(exchange))
         add_one(exchange, rules, read_control);
-    else if (!ndjson && !type_in(type, json))
+    else if (!ndjson && !media_in(type, json))
         exchange_refuse(exchange, "unsupported_media_type",
                         "jobs are sent as application/json, application/x-ndjson or, "
                         "control files, application/xml");

@@ -3,6 +3,7 @@
 #include "serve/api_node.h"
 
 #include "serve/api_common.h"
+#include "serve/batch_config.h"
 #include "serve/http.h"
 #include "serve/metrics.h"
 #include "serve/routes.h"
@@ -29,6 +30,21 @@ static void look(Exchange *exchange, void (*look_at)(Call *, Daemon *), Step *th
 /* --- Settings -------------------------------------------------------------------------
  */
 
+static void look_at_batch_config(Call *call, Daemon *daemon)
+{
+    Exchange *exchange = call->context;
+    buf_clear(&exchange->out);
+    batch_config_write(&exchange->out, node_settings(daemon_node(daemon)));
+}
+
+static void reply_batch_config(Exchange *exchange, Call *call)
+{
+    if (call->err)
+        exchange_failed(exchange, call);
+    else
+        exchange_reply(exchange, 200, "application/xml; charset=utf-8");
+}
+
 static void look_at_config(Call *call, Daemon *daemon)
 {
     JsonOut json = exchange_json(call->context);
@@ -37,9 +53,18 @@ static void look_at_config(Call *call, Daemon *daemon)
     json_object_end(&json);
 }
 
+/* As JSON, or as 000's <batch-config>. */
+static void show_config(Exchange *exchange)
+{
+    if (api_wants_xml(exchange))
+        look(exchange, look_at_batch_config, reply_batch_config);
+    else
+        look(exchange, look_at_config, reply_out);
+}
+
 void api_config_get(Exchange *exchange)
 {
-    look(exchange, look_at_config, reply_out);
+    show_config(exchange);
 }
 
 typedef struct Changing {
@@ -64,7 +89,7 @@ static void defined(Exchange *exchange, Call *call)
     if (call->err)
         exchange_failed(exchange, call);
     else if (!changing->out)
-        look(exchange, look_at_config, reply_out);
+        show_config(exchange);
 }
 
 static void define(Exchange *exchange, const JsonIn *member)
@@ -115,13 +140,20 @@ static void settings_looked_at(Exchange *exchange, Call *call)
     for (const JsonIn *at = json_in_first(changing->body); at; at = at->next)
         define(exchange, at);
     if (!changing->out)
-        look(exchange, look_at_config, reply_out);
+        show_config(exchange);
 }
 
 void api_config_patch(Exchange *exchange)
 {
     Changing *changing = ARENA_NEW(&exchange->arena, Changing);
-    changing->body = api_body(exchange, &exchange->arena, false);
+    Problem why;
+    if (!api_sends_xml(exchange)) {
+        changing->body = api_body(exchange, &exchange->arena, false);
+    } else if (batch_config_read(buf_slice(&exchange->body), &exchange->arena,
+                                 &changing->body, &why)) {
+        exchange_problem(exchange, &why);
+        return;
+    }
     if (!changing->body)
         return;
     if (changing->body->kind != JSON_IN_OBJECT) {

@@ -396,7 +396,7 @@ static void bad_lines_are_refused(void **state)
         { "/acme/job/mail/add?priority=x", "x", 422, "wrong_type" },
         { "/acme/job/mail/add?queue=a..b", "x", 422, "invalid_name" },
         { "/acme/job/mail/add?payload=x", "x", 422, "invalid_value" },
-        { "/acme/job/mail/add?user=root", "x", 422, "unsupported" },
+        { "/acme/job/mail/add?user=root", "x", 422, "run_as_not_allowed" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Reply reply;

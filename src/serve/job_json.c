@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
+
 #define TEXT     "\"type\":[\"string\",\"null\"]"
 #define NAME     "\"type\":\"string\",\"pattern\":\"^\\\\w[\\\\w.:-]{0,127}$\""
 #define TIME     "\"type\":[\"string\",\"null\"],\"format\":\"date-time\""
@@ -290,12 +292,25 @@ void job_json(JsonOut *json, const char *key, const Job *job)
 
 void attempt_json(JsonOut *json, const Job *attempt)
 {
+    char id[ID_TEXT_BYTES];
+    char name[ID_TEXT_BYTES + 16];
+    bool expected = attempt->started_ms && attempt->service_ms;
+    snprintf(name, sizeof name, "%s.%u", id_text(attempt->id, id), attempt->attempt);
     json_object(json, NULL);
+    json_cstr(json, "id", name);
+    json_cstr(json, "job_id", id);
     json_int(json, "attempt", attempt->attempt);
     json_int(json, "retry_number", attempt->retry_number);
+    json_cstr(json, "state", state_name(attempt->state));
+    json_cstr(json, "status", state_status(attempt->state));
     text_or_null(json, "node", attempt->node);
+    json_time(json, "run_at", attempt->run_at_ms);
+    duration_or_null(json, "service_time", attempt->service_ms);
     json_time(json, "started_at", attempt->started_ms);
+    json_time(json, "expected_finish_at",
+              expected ? attempt->started_ms + attempt->service_ms : 0);
     json_time(json, "finished_at", attempt->finished_ms);
+    json_time(json, "last_heartbeat_at", attempt->beat_ms);
     if (attempt->started_ms && attempt->finished_ms)
         json_int(json, "run_ms", attempt->finished_ms - attempt->started_ms);
     else

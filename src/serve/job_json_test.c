@@ -155,7 +155,7 @@ static const BadCase bad_cases[] = {
     { "{\"type\":\"t\",\"children\":\"soon\"}", "invalid_value", "/children", NULL },
     { "{\"type\":\"t\",\"after\":[\"x\"]}", "unsupported", "/after", NULL },
     { "{\"type\":\"t\",\"unique\":{\"key\":\"x\"}}", "unsupported", "/unique", NULL },
-    { "{\"type\":\"t\",\"user\":\"bob\"}", "unsupported", "/user", NULL },
+    { "{\"type\":\"t\",\"user\":\"root\"}", "run_as_not_allowed", "/user", NULL },
     { "{\"type\":\"t\",\"group\":\"x\"}", "unsupported", "/group", NULL },
     { "{\"type\":\"t\",\"then\":\"a b\"}", "invalid_name", "/then", NULL },
     { "{\"type\":\"t\",\"on_error\":1}", "wrong_type", "/on_error", NULL },

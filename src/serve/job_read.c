@@ -670,10 +670,12 @@ static bool asks_for_retries(const JobReader *in)
 Err job_read_end(JobReader *in)
 {
     Err err = exclusives(in);
-    if (!err && in->job.user.bytes)
-        err = user_check(in->job.tenant, in->job.user, &in->why);
     if (err)
         return err;
+    if (in->job.user.bytes && user_check(in->job.tenant, in->job.user, &in->why)) {
+        problem_point(&in->why, SLICE_LITERAL("user"));
+        return ERR_INVALID;
+    }
     if (!in->job.command.bytes && !in->job.type.bytes) {
         BAD(in, "missing_field", "a job names its type or a command");
         problem_point(&in->why, SLICE_LITERAL("type"));

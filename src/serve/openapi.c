@@ -46,8 +46,15 @@ static const Shape shapes[] = {
     { "Action", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                 "\"reason\":" STRING "}}" },
     { "Attempt",
-      "{\"type\":\"object\",\"properties\":{\"attempt\":" NUMBER
-      ",\"retry_number\":" NUMBER ",\"node\":{\"type\":[\"string\",\"null\"]},"
+      "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"job_id\":" STRING
+      ",\"attempt\":" NUMBER ",\"retry_number\":" NUMBER ",\"state\":" STRING
+      ",\"status\":" STRING ",\"node\":{\"type\":[\"string\",\"null\"]},"
+      "\"run_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"service_time\":{\"type\":[\"string\",\"null\"]},"
+      "\"expected_finish_at\":{\"type\":[\"string\",\"null\"],"
+      "\"format\":\"date-time\"},"
+      "\"last_heartbeat_at\":{\"type\":[\"string\",\"null\"],"
+      "\"format\":\"date-time\"},"
       "\"started_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
       "\"finished_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
       "\"run_ms\":{\"type\":[\"integer\",\"null\"]},"

@@ -21,8 +21,6 @@ static const ProblemKind kinds[] = {
     /* Who may ask. */
     { "user_not_allowed", 403, "This daemon serves another user",
       "run the command as the daemon's own user" },
-    { "run_as_not_allowed", 403, "Jobs may not run as this user",
-      "leave user out, or let root allow it in the policy file" },
     { "origin_not_allowed", 403, "Requests of other sites are refused", "" },
     { "host_not_allowed", 421, "This host name is not served here",
       "use localhost, 127.0.0.1 or [::1]" },
@@ -72,6 +70,8 @@ static const ProblemKind kinds[] = {
       "ask for less, or define more of it" },
     { "missing_field", 422, "A field is missing", "" },
     { "conflicting_fields", 422, "Two fields exclude each other", "" },
+    { "run_as_not_allowed", 422, "Jobs may not run as this user",
+      "leave user out, or let root allow it in the policy file" },
     { "invalid_control", 422, "The control file is not valid", "" },
     { "number_too_large", 422, "A number is too large", "" },
     { "unsupported", 422, "This version cannot do that yet", "leave it out" },

@@ -19,7 +19,7 @@ static void expect(const char *user, const char *words)
     assert_int_equal(user_check(SLICE_LITERAL("default"), slice_text(user), &why),
                      ERR_INVALID);
     assert_string_equal(why.kind->code, "run_as_not_allowed");
-    assert_int_equal(why.kind->status, 403);
+    assert_int_equal(why.kind->status, 422);
     if (!strstr(why.detail, words) || !strstr(why.detail, user))
         fail_msg("\"%s\" does not say \"%s\"", why.detail, words);
 }

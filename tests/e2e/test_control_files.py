@@ -339,3 +339,55 @@ def test_a_document_that_waits_survives_a_crash(batch):
     assert batch.api.until(job["id"], seconds=SECONDS)["state"] == "done"
     assert (batch.modules / (module + ".seen")).read_text() == text
     assert (batch.modules / (module + ".runs")).read_text() == "x\n"
+
+
+CONFIG = f"""<batch-config {SPACE}>
+    <enabled>true</enabled>
+    <max-concurrent-jobs>3</max-concurrent-jobs>
+    <job-stale-interval>T30M</job-stale-interval>
+    <controller-stale-interval>T2M</controller-stale-interval>
+    <error-handler-job>trouble</error-handler-job>
+</batch-config>
+"""
+
+
+def test_settings_are_given_and_taken_as_batch_config(batch, tmp_path):
+    """S0.14, S0.15, S0.16, S0.17, S0.18, S0.19, S0.74: over HTTP and by the command line."""
+    xml = {"Content-Type": "application/xml", "Accept": "application/xml"}
+
+    def pawl(*words):
+        return subprocess.run([program(), "--server", f"unix:{batch.node.socket()}",
+                               "config", *words],
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+    before = pawl("export").stdout
+    try:
+        answer = batch.api.request("PATCH", "/config", CONFIG.encode(), xml)
+        assert answer.status == 200, answer
+        assert answer.headers["Content-Type"].startswith("application/xml")
+        settings = batch.api.get("/config")
+        assert settings["max_concurrent_jobs"] == 3 and settings["enabled"] is True
+        assert settings["job_stale_interval"] == "PT30M"
+        assert settings["controller_stale_interval"] == "PT2M"
+        assert settings["error_handler_job"] == "trouble"
+        assert settings["keep_done"] == "PT336H" # of no batch-config: left alone
+        shown = batch.api.request("GET", "/config", headers={"Accept": "text/xml"})
+        for part in ("<enabled>true<", "<max-concurrent-jobs>3<",
+                     "<job-stale-interval>PT30M<", "<controller-stale-interval>PT2M<",
+                     "<error-handler-job>trouble<", 'xmlns="urn://batch-master"'):
+            assert part in shown.body.decode(), shown
+        file = tmp_path / "config.xml"
+        file.write_text(f"<batch-config {SPACE}><max-concurrent-jobs>5</max-concurrent-jobs>"
+                        "</batch-config>")
+        assert pawl("import", str(file)).returncode == 0
+        assert batch.api.get("/config")["max_concurrent_jobs"] == 5
+        assert batch.api.get("/config")["error_handler_job"] == "trouble"
+        for bad in (CONFIG.replace("3<", "three<"), CONFIG.replace("T30M", "soon"),
+                    CONFIG.replace("enabled", "able"), CONFIG[:-20], "{}"):
+            answer = batch.api.request("PATCH", "/config", bad.encode(), xml)
+            assert answer.status in (400, 422), answer
+        assert batch.api.get("/config")["max_concurrent_jobs"] == 5 # all or nothing
+    finally:
+        (tmp_path / "before.xml").write_text(before)
+        assert pawl("import", str(tmp_path / "before.xml")).returncode == 0
+    assert pawl("export").stdout == before
+    assert pawl("import").returncode == 2

@@ -66,7 +66,7 @@ class Home:
         self.policy.chmod(mode)
 
     def refused(self, words, **fields):
-        problem = self.api.add(status=403, command=["id"], **fields)
+        problem = self.api.add(status=422, command=["id"], **fields)
         assert problem["code"] == "run_as_not_allowed", problem
         assert words in problem["detail"], problem
 
@@ -208,7 +208,7 @@ def test_a_handler_may_name_the_account_of_its_jobs(home):
     home.allow("default: nobody\n")
     body = {"lang": "sh", "body": "id -un", "user": "daemon"}
     answer = home.api.request("PUT", "/handlers/who", body)
-    assert answer.status == 403 and answer.json()["code"] == "run_as_not_allowed", answer
+    assert answer.status == 422 and answer.json()["code"] == "run_as_not_allowed", answer
     answer = home.api.request("PUT", "/handlers/who", {**body, "user": "nobody"})
     assert answer.status == 201 and answer.json()["user"] == "nobody", answer
     job = home.run(type="who")
@@ -233,8 +233,8 @@ def test_a_control_file_may_name_the_account(home):
                                 {"Content-Type": "application/xml"})
     answer = post("nobody")
     assert answer.status == 200 and answer.json()["result"] == "nobody\n", answer
-    assert post("daemon").status == 403
-    assert post("root").status == 403
+    assert post("daemon").status == 422
+    assert post("root").status == 422
 
 
 @needs_root
