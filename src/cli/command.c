@@ -323,8 +323,7 @@ const Command commands[] = {
     {
         .name = "config",
         .summary = "show and change settings",
-        .usage =
-            "show | get [KEY...] | set KEY=VALUE | import FILE | export",
+        .usage = "show | get [KEY...] | set KEY=VALUE | import FILE | export",
         .example = "pawl config set max_concurrent_jobs=8\npawl config show --origin",
         .detail = "get and set are about the settings of the running daemon, which it "
                   "keeps. show is about the configuration file, the environment and the "
@@ -387,6 +386,14 @@ const Command commands[] = {
         .need = NEED_SERVER,
         .hidden = true,
         .run = cmd_complete,
+    },
+    {
+        .name = "__notify",
+        .summary = "send standard input to a webhook",
+        .usage = "URL",
+        .example = "pawl __notify https://example.org/ended",
+        .hidden = true,
+        .run = cmd_notify,
     },
     {
         .name = "__man",

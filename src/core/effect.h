@@ -53,6 +53,7 @@ typedef struct Effect {
     JobState was;   /* CHANGED; equal to state when only fields changed or it is new */
     bool added;     /* CHANGED: the jobs are new */
     JobCode code;   /* CHANGED at the end of an attempt */
+    uint32_t flags; /* CHANGED: JobFlag bits */
     int32_t signal;
     /* REPLY */
     Err err;

@@ -149,6 +149,7 @@ Effect *node_changed(Node *node, const Head *head, JobState was, JobState state)
     effect->attempt = head->attempt;
     effect->was = was;
     effect->state = state;
+    effect->flags = head->flags;
     effect->priority = head->priority;
     effect->tenant = names_text(&node->names, head->tenant);
     effect->queue = names_text(&node->names, head->queue);

@@ -9,6 +9,7 @@
 #include "base/pack.h"
 #include "base/text.h"
 #include "serve/control_run.h"
+#include "serve/notify.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -224,6 +225,10 @@ static void take_answers(Daemon *daemon)
             break;
         case ASK_START:
             take_start_answer(daemon, ask);
+            break;
+        case ASK_NOTIFY:
+            if (!ask->err && ask->loaded.count)
+                notify_loaded(daemon, &ask->loaded.jobs[0]);
             break;
         case ASK_WAIT:
             take_wait_answer(daemon, ask);

@@ -7,6 +7,7 @@
 #include "serve/control_run.h"
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
+#include "serve/notify.h"
 #include "serve/resource_json.h"
 #include "serve/settings.h"
 
@@ -284,8 +285,10 @@ static void changed(Daemon *daemon, const Effect *effect)
 {
     metrics_changed(daemon->metrics, effect);
     log_change(daemon, effect);
-    if (state_in(effect->state, STATES_FINAL))
-        daemon_waiters_answer(daemon, effect->id, ERR_OK);
+    if (!state_in(effect->state, STATES_FINAL))
+        return;
+    daemon_waiters_answer(daemon, effect->id, ERR_OK);
+    notify_ended(daemon, effect);
 }
 
 static void defined(Daemon *daemon, const Effect *effect)

@@ -16,9 +16,10 @@
 typedef struct Keeper Keeper;
 
 typedef enum AskPurpose {
-    ASK_NODE,  /* the core's EFFECT_LOAD: token */
-    ASK_START, /* the whole job of an attempt that is to start: attempt */
-    ASK_WAIT,  /* whether a job that someone waits for is final already */
+    ASK_NODE,   /* the core's EFFECT_LOAD: token */
+    ASK_START,  /* the whole job of an attempt that is to start: attempt */
+    ASK_NOTIFY, /* whom a control file's job wants told of its end */
+    ASK_WAIT,   /* whether a job that someone waits for is final already */
 } AskPurpose;
 
 /* A question; it comes back through the answers as it is, with `loaded` filled. */

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control files (founding document 000): <batch-job> documents through API and command
 line, what their modules see, and what becomes of what they return."""
+import http.server
+import json
 import pathlib
 import subprocess
 import sys
+import threading
 import uuid
 
 import pytest
@@ -339,6 +342,51 @@ def test_a_document_that_waits_survives_a_crash(batch):
     assert batch.api.until(job["id"], seconds=SECONDS)["state"] == "done"
     assert (batch.modules / (module + ".seen")).read_text() == text
     assert (batch.modules / (module + ".runs")).read_text() == "x\n"
+
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    """A webhook that is not there the first time."""
+
+    def do_POST(self): # noqa: N802
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posts.append((self.path, body))
+        self.send_response(503 if len(self.server.posts) == 1 else 204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_those_who_want_to_know_are_told(batch):
+    """S0.44: by webhook, tried again, and by command; each of its own event only."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    server.posts = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    told = batch.modules / "told"
+    url = f"http://127.0.0.1:{server.server_port}/ended?x=1"
+    notify = (f'<notify event="error" to="command:cat &gt;&gt; {told}"/>'
+              f"<notify><event>end</event><to>webhook:{url}</to></notify>"
+              f'<notify event="done" to="command:cat &gt;&gt; {told}.wrong"/>')
+    try:
+        text = document(module=batch.module("exit 65\n"), name="bell")
+        job = batch.run(text.replace("</batch-job>", notify + "</batch-job>"))
+        assert job["state"] == "failed"
+        wait_for(lambda: len(batch.children(job)) == 2, SECONDS)
+        wait_for(lambda: len(server.posts) == 2, SECONDS)
+        for child in batch.children(job):
+            assert child["type"] == "notify"
+            assert batch.api.until(child["id"], seconds=SECONDS)["state"] == "done"
+    finally:
+        server.shutdown()
+        server.server_close()
+    for body in (told.read_bytes(), server.posts[1][1]):
+        note = json.loads(body)
+        assert note["job"]["id"] == job["id"] and note["job"]["state"] == "failed"
+    assert json.loads(told.read_bytes())["event"] == "error"
+    assert server.posts[1][0] == "/ended?x=1"
+    assert not pathlib.Path(f"{told}.wrong").exists()
+    bad = document(module="x", notify="<event>done</event><to>mail:ann</to>")
+    assert "webhook" in batch.post(bad, status=422)["detail"]
 
 
 CONFIG = f"""<batch-config {SPACE}>
