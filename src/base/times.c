@@ -20,9 +20,8 @@ Now clock_now(void)
     };
 }
 
-/* Days since 1970-01-01 of a civil date; years start in March so that the leap day
- * is the last of its year. */
-static int64_t days_from_civil(int64_t year, int month, int day)
+/* Years start in March here, so that the leap day is the last of its year. */
+int64_t days_from_civil(int64_t year, int month, int day)
 {
     year -= month <= 2;
     int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -33,7 +32,7 @@ static int64_t days_from_civil(int64_t year, int month, int day)
     return era * 146097 + day_of_era - 719468;
 }
 
-static void civil_from_days(int64_t days, int64_t *out_year, int *out_month, int *out_day)
+void civil_from_days(int64_t days, int64_t *out_year, int *out_month, int *out_day)
 {
     days += 719468;
     int64_t era = (days >= 0 ? days : days - 146096) / 146097;

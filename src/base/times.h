@@ -33,6 +33,10 @@ typedef struct Now {
 /* The one reading of the clocks. Never called by core. */
 Now clock_now(void);
 
+/* Days since 1970-01-01 of a date, and back. */
+int64_t days_from_civil(int64_t year, int month, int day);
+void civil_from_days(int64_t days, int64_t *out_year, int *out_month, int *out_day);
+
 #define TIME_TEXT_BYTES 64 /* the compiler must see room for any int */
 
 /* RFC 3339 UTC with milliseconds; TIME_NEVER gives "". Returns out. */

@@ -4,7 +4,7 @@
 
 #include "cli/describe.h"
 #include "cli/safe.h"
-#include "cli/table.h"
+#include "cli/verb.h"
 #include "cli/when.h"
 
 #include "base/text.h"
@@ -63,49 +63,14 @@ static void add_row(Table *table, const Doc *handler)
     table_add(table, COLOUR_PLAIN, first_line(doc_text(handler, "body")));
 }
 
-/* Page after page; the path has no parameters yet. */
 static int list(Cli *cli, const char *path)
 {
-    Table table;
-    Buf items = { 0 };
-    Buf cursor = { 0 };
-    int code = CLI_DONE;
-    table_init(&table, ls_columns, sizeof ls_columns / sizeof *ls_columns);
-    do {
-        Buf url = { 0 };
-        Doc *page = NULL;
-        buf_add_text(&url, path);
-        url_query(&url, "limit", SLICE_LITERAL("100"));
-        if (cursor.bytes)
-            url_query(&url, "cursor", buf_slice(&cursor));
-        code = cli_get(cli, buf_cstr(&url), &page);
-        buf_done(&url);
-        if (code)
-            break;
-        const Doc *item = doc_first(doc_get(page, "items"));
-        for (; item; item = doc_next(item)) {
-            add_row(&table, item);
-            buf_add_text(&items, items.bytes ? "," : "");
-            doc_write(item, &items);
-        }
-        buf_clear(&cursor);
-        buf_add_slice(&cursor, doc_text(page, "next_cursor"));
-        doc_free(page);
-    } while (cursor.bytes);
-    Buf out = { 0 };
-    if (!code && cli->json)
-        buf_printf(&out, "{\"items\":[" SLICE_FMT "],\"next_cursor\":null}\n",
-                   SLICE_ARG(buf_slice(&items)));
-    else if (!code && table_rows(&table))
-        table_print(&table, &cli->out, &out);
-    else if (!code)
-        cli_note("no handlers");
-    cli_print(&out);
-    buf_done(&out);
-    buf_done(&cursor);
-    buf_done(&items);
-    table_done(&table);
-    return code;
+    return verb_list(cli,
+                     &(VerbList){ .path = path,
+                                  .columns = ls_columns,
+                                  .column_count = sizeof ls_columns / sizeof *ls_columns,
+                                  .row = add_row,
+                                  .nothing = "no handlers" });
 }
 
 static int versions(Cli *cli)
@@ -322,13 +287,6 @@ static int ls(Cli *cli)
 
 /* --- Verbs ------------------------------------------------------------------------- */
 
-typedef struct Verb {
-    const char *name;
-    size_t words_min; /* the verb itself included */
-    size_t words_max;
-    int (*run)(Cli *cli);
-} Verb;
-
 static const Verb verbs[] = {
     { "ls", 1, 1, ls },
     { "get", 2, 2, get },
@@ -339,29 +297,13 @@ static const Verb verbs[] = {
     { "enable", 2, 2, enable },
     { "disable", 2, 2, disable },
 };
-#define VERBS (sizeof verbs / sizeof *verbs)
 
 int cmd_handler(Cli *cli)
 {
-    size_t count = cli->args.operand_count;
-    const char *name = count ? cli->args.operands[0] : "ls";
-    const char *names[VERBS + 1] = { NULL };
-    count = count ? count : 1;
-    for (size_t i = 0; i < VERBS; i++) {
-        const Verb *verb = &verbs[i];
-        names[i] = verb->name;
-        if (strcmp(verb->name, name) != 0)
-            continue;
-        if (count < verb->words_min)
-            return cli_fail(cli, usage("pawl handler --help"), "of which type?");
-        if (count > verb->words_max)
-            return cli_fail(cli, usage("pawl handler --help"), "too many words: \"%s\"",
-                            cli->args.operands[verb->words_max]);
-        return verb->run(cli);
-    }
-    char hint[64] = "pawl handler --help";
-    const char *nearest = nearest_word(slice_text(name), names);
-    if (nearest)
-        snprintf(hint, sizeof hint, "did you mean \"%s\"?", nearest);
-    return cli_fail(cli, usage(hint), "pawl handler does not know \"%s\"", name);
+    static const VerbSet set = { .command = "handler",
+                                 .missing = "of which type?",
+                                 .verbs = verbs,
+                                 .count = sizeof verbs / sizeof *verbs,
+                                 .otherwise = "ls" };
+    return verb_run(cli, &set);
 }

@@ -16,32 +16,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The daemon starts jobs in a place of its own machine: here, if it is this machine. */
-static int add_cwd(Cli *cli, JsonOut *json)
-{
-    const char *named = args_value(&cli->args, "cwd");
-    bool local = cli->client.socket || strstr(cli->client.url, "://127.") ||
-                 strstr(cli->client.url, "://localhost") ||
-                 strstr(cli->client.url, "://[::1]");
-    if (!named && !local)
-        return CLI_DONE;
-    char *path = named && named[0] == '/' ? NULL : realpath(named ? named : ".", NULL);
-    const char *cwd = path ? path : named;
-    int code = CLI_DONE;
-    if (!cwd || cwd[0] != '/')
-        code = cli_fail(cli, (Fault){ CLI_USAGE, "bad_cwd", NULL },
-                        "cannot run in the directory %s: %s", named ? named : ".",
-                        strerror(errno));
-    else if (!utf8_valid(slice_text(cwd)))
-        code = cli_fail(cli,
-                        (Fault){ CLI_USAGE, "invalid_utf8", "choose another: --cwd DIR" },
-                        "the name of the directory is not UTF-8: %s", cwd);
-    else
-        json_cstr(json, "cwd", cwd);
-    free(path);
-    return code;
-}
-
 static int add_stdin(Cli *cli, JsonOut *json)
 {
     const char *path = args_value(&cli->args, "stdin");
@@ -61,7 +35,7 @@ static int describe(Cli *cli, Buf *body)
     json_object(&json, NULL);
     int code = describe_command(cli, cli->args.operands, cli->args.operand_count, &json);
     if (!code)
-        code = add_cwd(cli, &json);
+        code = describe_cwd(cli, &json);
     if (!code)
         code = describe_options(cli, clock_now().wall_ms, NULL, &json);
     /* A command that failed is run again only when that was asked for. */

@@ -127,6 +127,31 @@ static const Option worker_options[] = {
     { 0 },
 };
 
+static const Option schedule_options[] = {
+    { "cron", 'c', "TIMES", "add: when: '30 2 * * 1-5', @daily, '@every 10m'" },
+    { "tz", 0, "ZONE", "add: the time zone, e.g. Europe/Paris (default: UTC)" },
+    { "type", 0, "TYPE", "add: jobs of this type" },
+    { "payload", 0, "TEXT", "add: what the jobs read" },
+    { "missed", 0, "POLICY", "add: times that were missed: skip, once or all" },
+    { "overlap", 0, "POLICY",
+      "add: while the job before is not done: allow, skip, queue or replace" },
+    { "paused", 0, NULL, "add: not before it is resumed" },
+    { "queue", 'q', "QUEUE", "add: the queue of its jobs" },
+    { "priority", 'p', "N", "add: larger first" },
+    { "retries", 0, "N", "add: how often to try again" },
+    { "retry-delay", 0, "DURATION", "add: how long to wait before that" },
+    { "max-run-time", 0, "DURATION", "add: end a job when it runs longer" },
+    { "job-name", 0, "TEXT", "add: a name for people" },
+    { "tag", 't', "TAG", "add: a tag; may stand several times" },
+    { "env", 0, "NAME=VALUE", "add: a variable; may stand several times" },
+    { "cwd", 0, "DIR", "add: where a command runs (default: here)" },
+    { "then", 0, "TYPE", "add: when a job is done, queue one of this type" },
+    { "on-error", 0, "TYPE", "add: when a job fails, queue one of this type" },
+    { "count", 'n', "N", "preview: so many times (default: 10)" },
+    { "from", 0, "TIME", "preview: after this moment, e.g. 2027-03-28T00:00:00Z" },
+    { 0 },
+};
+
 static const Option config_options[] = {
     { "origin", 0, NULL, "show: where each value comes from" },
     { 0 },
@@ -319,6 +344,25 @@ const Command commands[] = {
         .operand = OPERAND_FILES,
         .first_ends = true,
         .run = cmd_worker,
+    },
+    {
+        .name = "schedule",
+        .summary = "jobs that are added by the clock",
+        .usage = "ls | add NAME --cron TIMES (--type TYPE | -- CMD ARG...) | VERB NAME",
+        .example = "pawl schedule add nightly --cron '30 2 * * 1-5' --type etl\n"
+                   "pawl schedule add tidy --cron @daily --tz Europe/Paris -- ./tidy.sh\n"
+                   "pawl schedule preview nightly",
+        .detail =
+            "TIMES are five fields (minute, hour, day of month, month, day of week), "
+            "@hourly, @daily, @weekly, @monthly, @yearly, or @every DURATION. Each "
+            "planned time adds one job, which shows the schedule's name (pawl ls "
+            "schedule:NAME).\n"
+            "VERB is rm, pause, resume, trigger (add its job now) or preview.",
+        .options = { schedule_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls add rm pause resume trigger preview",
+        .run = cmd_schedule,
     },
     {
         .name = "config",

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -283,6 +285,35 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
     return add_after(&fields);
 }
 
+int describe_schedule(Cli *cli, JsonOut *json)
+{
+    static const char *const texts[][2] = {
+        { "cron", "cron" },         { "tz", "tz" },       { "missed", "missed" },
+        { "overlap", "overlap" },   { "queue", "queue" }, { "job-name", "job_name" },
+        { "on-error", "on_error" }, { "then", "then" },
+    };
+    Fields fields = { cli, NULL, json };
+    Error why;
+    Err err = check_text(&cli->args, &why);
+    if (!err)
+        err = add_int(&fields, "priority", "priority", &why);
+    if (!err)
+        err = add_int(&fields, "retries", "max_retries", &why);
+    if (!err)
+        err = add_duration(&fields, "retry-delay", "retry_delay", &why);
+    if (!err)
+        err = add_duration(&fields, "max-run-time", "max_run_time", &why);
+    if (!err)
+        err = add_pairs(&fields, "env", "env", false, &why);
+    if (err)
+        return cli_misused(cli, &why);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        add_text(&fields, texts[i][0], texts[i][1]);
+    add_flag(&fields, "paused");
+    add_tags(&fields);
+    return CLI_DONE;
+}
+
 int describe_handler(Cli *cli, JsonOut *json)
 {
     Fields fields = { cli, NULL, json };
@@ -320,4 +351,29 @@ int describe_handler(Cli *cli, JsonOut *json)
     if (args_flag(&cli->args, "disabled"))
         json_bool(json, "enabled", false);
     return CLI_DONE;
+}
+
+int describe_cwd(Cli *cli, JsonOut *json)
+{
+    const char *named = args_value(&cli->args, "cwd");
+    bool local = cli->client.socket || strstr(cli->client.url, "://127.") ||
+                 strstr(cli->client.url, "://localhost") ||
+                 strstr(cli->client.url, "://[::1]");
+    if (!named && !local)
+        return CLI_DONE;
+    char *path = named && named[0] == '/' ? NULL : realpath(named ? named : ".", NULL);
+    const char *cwd = path ? path : named;
+    int code = CLI_DONE;
+    if (!cwd || cwd[0] != '/')
+        code = cli_fail(cli, (Fault){ CLI_USAGE, "bad_cwd", NULL },
+                        "cannot run in the directory %s: %s", named ? named : ".",
+                        strerror(errno));
+    else if (!utf8_valid(slice_text(cwd)))
+        code = cli_fail(cli,
+                        (Fault){ CLI_USAGE, "invalid_utf8", "choose another: --cwd DIR" },
+                        "the name of the directory is not UTF-8: %s", cwd);
+    else
+        json_cstr(json, "cwd", cwd);
+    free(path);
+    return code;
 }

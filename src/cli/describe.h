@@ -14,12 +14,18 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
 /* The same for the options of handler set. */
 int describe_handler(Cli *cli, JsonOut *json);
 
+/* The same for the options of schedule add. */
+int describe_schedule(Cli *cli, JsonOut *json);
+
 /* Text as `payload`; what is no text, or has to reach the job byte for byte, as
  * `payload_base64`. */
 void describe_payload(JsonOut *json, Slice payload, bool exact);
 
 /* The array `command`; every word must be UTF-8. */
 int describe_command(Cli *cli, char **words, size_t count, JsonOut *json);
+
+/* `cwd`: --cwd, or where we are if the daemon is on this machine. */
+int describe_cwd(Cli *cli, JsonOut *json);
 
 /* A whole file, or standard input for "-". */
 int describe_read(Cli *cli, const char *path, Buf *out);

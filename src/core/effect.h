@@ -35,6 +35,7 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                         WANT_OLD_OTHER,
                         WANT_BLOCKED, /* jobs of tenant and type (key) without a handler
                                        */
+                        WANT_LAST,    /* the last job of a schedule: `id` */
 } LoadWhat;
 
 typedef struct Refused { /* one job of several that cannot be taken */

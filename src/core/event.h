@@ -28,6 +28,7 @@ typedef enum EventKind {
     EVENT_DEFINE,        /* put (or, with no value, delete) a definition; request */
     EVENT_DRAIN,         /* take and start no more work */
     EVENT_RESUME,        /* undo it */
+    EVENT_TRIGGER,       /* a schedule (tenant, key) gives its job now; request */
     EVENT_ROOM,          /* flag: whether the journal has room for new jobs */
     EVENT_CLAIM,         /* a pull worker wants up to `count` jobs: claim; answered with
                             the items it got */

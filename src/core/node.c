@@ -111,6 +111,7 @@ void node_free(Node *node)
     map_done(&node->unblock);
     node_handlers_free(node);
     node_tenants_free(node);
+    node_schedules_free(node);
     names_done(&node->names);
     mem_free(node->slots);
     arena_done(&node->own);
@@ -191,13 +192,16 @@ static const struct Definer {
     { QUEUE_TABLE, node_define_queue, node_load_queue },
     { RESOURCE_TABLE, node_define_resource, node_load_resource },
     { SLOTS_TABLE, node_define_slots, node_load_slots },
+    { CONTROLLER_TABLE, NULL, node_load_controller },
+    { SCHEDULE_TABLE, node_define_schedule, node_load_schedule },
+    { SCHEDULE_STATES, NULL, node_load_schedule_state },
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 
 static void define(Node *node, const Event *event)
 {
     for (size_t i = 0; i < DEFINERS; i++) {
-        if (!slice_is(event->table, definers[i].table))
+        if (!slice_is(event->table, definers[i].table) || !definers[i].define)
             continue;
         definers[i].define(node, event);
         return;
@@ -272,6 +276,9 @@ static void take(Node *node, const Event *event)
         node->draining = false;
         node->touched_pass = true;
         return;
+    case EVENT_TRIGGER:
+        node_trigger(node, event);
+        return;
     case EVENT_ROOM:
         node->no_room = !event->flag;
         return;
@@ -304,7 +311,9 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
         take(node, &events[i]);
     node_timers(node);
     node_limits_duties(node);
+    node_controller(node);
     node_duties(node);
+    node_schedules(node);
     if (node->touched_pass || now.boot_ms >= node->tick_boot) {
         node->touched_pass = false;
         node->tick_boot = now.boot_ms + TICK_MS;
@@ -321,6 +330,16 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* The boot time of a moment on the wall clock, as far as can be told: it may be set while
+ * we sleep, the tick bounds the surprise. */
+static int64_t boot_of(const Node *node, int64_t wall_ms)
+{
+    if (wall_ms == TIME_NEVER)
+        return TIME_NEVER;
+    int64_t now_ms = node->now.wall_ms;
+    return node->now.boot_ms + (wall_ms > now_ms ? wall_ms - now_ms : 0);
+}
+
 int64_t node_next_wake(const Node *node)
 {
     int64_t wake = node->touched_pass ? 0 : node->tick_boot;
@@ -330,13 +349,10 @@ int64_t node_next_wake(const Node *node)
         wake = earlier(wake, ((const Running *)(const void *)timer)->wake_boot);
     if (node->claims)
         wake = earlier(wake, node->claims_boot);
-    if (node->next_due_ms != TIME_NEVER && !node->due_loading) {
-        /* Wall time may be set while we sleep: the tick bounds the surprise. */
-        int64_t wait_ms =
-            node->next_due_ms == INT64_MIN ? 0 : node->next_due_ms - node->now.wall_ms;
-        wake = earlier(wake, node->now.boot_ms + (wait_ms > 0 ? wait_ms : 0));
-    }
-    return wake;
+    if (!node->due_loading)
+        wake = earlier(wake, boot_of(node, node->next_due_ms));
+    wake = earlier(wake, boot_of(node, node_schedules_due(node)));
+    return earlier(wake, node->controller_boot);
 }
 
 void node_load_running(Node *node, const Job *job)
@@ -396,11 +412,18 @@ void node_settings_set(Node *node, const NodeSettings *settings)
 {
     node->settings = *settings;
     node->touched_pass = true;
+    if (node->controller_boot != TIME_NEVER)
+        node->controller_boot = 0; /* its interval may be another */
 }
 
 const NodeSettings *node_settings(const Node *node)
 {
     return &node->settings;
+}
+
+size_t node_schedule_count(const Node *node)
+{
+    return node->schedules.count;
 }
 
 NodeFacts node_facts(const Node *node)

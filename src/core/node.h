@@ -17,6 +17,7 @@
 #define CORE_NODE_H
 
 #include "base/text.h"
+#include "core/controller.h"
 #include "core/effect.h"
 #include "core/handler.h"
 
@@ -77,6 +78,12 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
 
 /* Boot time at which node_step wants to be called even if nothing happens. */
 int64_t node_next_wake(const Node *node);
+
+/* The controller lock as this node knows it; *out_mine: it is ours. Valid until the next
+ * step. */
+ControllerLock node_controller_lock(const Node *node, bool *out_mine);
+
+size_t node_schedule_count(const Node *node);
 
 void node_settings_set(Node *node, const NodeSettings *settings);
 const NodeSettings *node_settings(const Node *node);

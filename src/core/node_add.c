@@ -406,15 +406,11 @@ void node_add_lines(Node *node, const Event *event)
     reply->count = event->count;
 }
 
-JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
+const Job *node_add_own(Node *node, const Job *pattern)
 {
     Batch *batch = &node->out->batch;
     Job *job = ARENA_NEW(&batch->arena, Job);
-    *job = *child;
-    job->tenant = parent_like->tenant;
-    job->parent = parent_like->id;
-    job->flags |= parent_like->flags & JOB_AFTERMATH;
-    job->error_depth = parent_like->error_depth;
+    *job = *pattern;
     uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
     job->id = id_from_count(c, node->options.number);
     begin_life(node, job);
@@ -424,7 +420,17 @@ JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
     Head head = head_of(job, &node->names);
     place(node, job, &head);
     node_changed(node, &head, job->state, job->state)->added = true;
-    return job->id;
+    return job;
+}
+
+JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
+{
+    Job job = *child;
+    job.tenant = parent_like->tenant;
+    job.parent = parent_like->id;
+    job.flags |= parent_like->flags & JOB_AFTERMATH;
+    job.error_depth = parent_like->error_depth;
+    return node_add_own(node, &job)->id;
 }
 
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child)

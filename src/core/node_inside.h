@@ -10,6 +10,9 @@ void node_add(Node *node, const Event *event);
 void node_add_lines(Node *node, const Event *event);
 bool node_add_after_key(Node *node, Asked *asked, const Event *answer); /* false: later */
 void node_add_later(Node *node);
+/* Adds a job of the node's own making: an operation of the turn's batch. Everything is
+ * copied; the job in the batch is returned. */
+const Job *node_add_own(Node *node, const Job *pattern);
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child);
 JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child);
 void node_keys_applied(Node *node, uint64_t number);
@@ -33,6 +36,20 @@ void node_define_tenant(Node *node, const Event *event);
 void node_load_tenant(Node *node, const Definition *definition);
 void node_tenants_free(Node *node);
 bool node_segregates(const Node *node, uint32_t tenant);
+/* node_schedule.c */
+void node_load_schedule(Node *node, const Definition *definition);
+void node_load_schedule_state(Node *node, const Definition *definition);
+void node_define_schedule(Node *node, const Event *event);
+void node_trigger(Node *node, const Event *event);
+void node_last_loaded(Node *node, const Asked *asked, const Event *answer);
+void node_schedules(Node *node);              /* those whose time has come */
+int64_t node_schedules_due(const Node *node); /* wall time of the next; TIME_NEVER */
+void node_schedules_free(Node *node);
+
+/* node_controller.c */
+void node_load_controller(Node *node, const Definition *definition);
+void node_controller(Node *node); /* takes, renews or gives back the lock */
+bool node_controls(const Node *node);
 
 /* node_act.c */
 void node_act(Node *node, const Event *event);

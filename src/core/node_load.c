@@ -378,6 +378,9 @@ void node_loaded(Node *node, const Event *event)
     case WANT_OLD_OTHER:
         old_loaded(node, event);
         break;
+    case WANT_LAST:
+        node_last_loaded(node, asked, event);
+        break;
     case WANT_BLOCKED:
         node_blocked_loaded(node, asked, event);
         break;
@@ -425,7 +428,7 @@ void node_duties(Node *node)
     }
     if (node->now.boot_ms >= node->beat_boot)
         beat(node);
-    if (node->now.boot_ms >= node->purge_boot) {
+    if (node_controls(node) && node->now.boot_ms >= node->purge_boot) {
         node->purge_boot = node->now.boot_ms + PURGE_EVERY_MS;
         ask_old(node, WANT_OLD_DONE, node->settings.keep_done_ms);
         ask_old(node, WANT_OLD_OTHER, node->settings.keep_other_ms);

@@ -257,6 +257,7 @@ static bool wanted(const Effect *effect, const Job *job)
         return job->state == JOB_BLOCKED && slice_equal(job->tenant, effect->tenant) &&
                slice_equal(job->type, effect->key);
     case WANT_JOB:
+    case WANT_LAST:
         return job->id == effect->id &&
                (!effect->tenant.bytes || slice_equal(effect->tenant, job->tenant));
     case WANT_OLD_DONE:

@@ -4,11 +4,13 @@
 #define CORE_NODE_STATE_H
 
 #include "base/rng.h"
+#include "core/controller.h"
 #include "core/handler.h"
 #include "core/lane.h"
 #include "core/node.h"
 #include "core/outcome.h"
 #include "core/queue.h"
+#include "core/schedule.h"
 #include "core/tenant.h"
 
 #define TICK_MS            1000 /* a pass at least this often (S3.50) */
@@ -106,6 +108,21 @@ typedef struct HandlerEntry {
     Handler handler;
 } HandlerEntry;
 
+/* A schedule as the node knows it. */
+typedef struct ScheduleEntry {
+    HeapNode due;    /* must be first: its place among those that will be due */
+    int64_t due_ms;  /* next_ms, or when to look again */
+    int64_t next_ms; /* the planned time that comes next; TIME_NEVER: none */
+    uint32_t tenant;
+    uint32_t name;
+    Arena arena;
+    Schedule schedule; /* cron empty: only its state is known */
+    ScheduleState state;
+    Cron cron;
+    Zone zone;
+    bool asking; /* the store is asked for its last job */
+} ScheduleEntry;
+
 struct Node {
     NodeOptions options;
     NodeSettings settings;
@@ -151,6 +168,12 @@ struct Node {
     Asked *later; /* adds that no one would send again, until the store can answer */
     int64_t next_due_ms; /* earliest dt of deferred and retrying jobs */
     bool due_loading;
+    Map schedules;     /* ScheduleEntry by tenant and name */
+    Heap schedule_due; /* by due_ms */
+    ControllerLock controller;
+    bool controlling;             /* the lock is ours */
+    int64_t controller_boot;      /* when to look at the lock again */
+    int64_t controller_seen_boot; /* when another's was first seen */
     int64_t tick_boot;
     int64_t beat_boot;
     int64_t purge_boot;

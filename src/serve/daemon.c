@@ -444,7 +444,8 @@ static void private_idle(Daemon *daemon, Now now)
 {
     if (!daemon->options.private_one || daemon->stop)
         return;
-    if (metrics_unfinished(daemon->metrics) || !daemon->busy_boot)
+    if (metrics_unfinished(daemon->metrics) || node_schedule_count(daemon->node) ||
+        !daemon->busy_boot)
         daemon->busy_boot = now.boot_ms;
     if (now.boot_ms - daemon->busy_boot < daemon->options.private_idle_ms)
         return;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/times.h"
 #include "serve/handler_json.h"
+#include "serve/schedule_json.h"
 
 static Err read_handler(Declaring *in, Buf *out_value)
 {
@@ -23,8 +24,26 @@ static Err read_handler(Declaring *in, Buf *out_value)
     return err;
 }
 
+#define SCHEDULE_PAYLOAD_MAX (1 << 20) /* it stands in a file */
+
+static Err read_schedule(Declaring *in, Buf *out_value)
+{
+    JobRules rules = { .tenant = in->tenant,
+                       .wall_ms = clock_now().wall_ms,
+                       .payload_bytes_max = SCHEDULE_PAYLOAD_MAX };
+    ScheduleReader reader = { .name = in->name,
+                              .job = { .rules = &rules, .arena = in->arena } };
+    Err err = schedule_read(&reader, in->object);
+    if (err)
+        in->why = reader.job.why;
+    else
+        schedule_pack(out_value, &reader.schedule);
+    return err;
+}
+
 static const DeclareSection rows[] = {
     { "handlers", HANDLER_TABLE, true, name_valid, read_handler },
+    { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
     { NULL, NULL, false, NULL, NULL },
 };
 

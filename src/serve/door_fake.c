@@ -106,6 +106,7 @@ static LoadKind load_kind(LoadWhat what)
     case WANT_DUE:
         return LOAD_DUE;
     case WANT_JOB:
+    case WANT_LAST:
         return LOAD_JOB;
     case WANT_KEY:
         return LOAD_KEY;

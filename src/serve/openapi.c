@@ -5,6 +5,7 @@
 
 #include "serve/handler_json.h"
 #include "serve/routes.h"
+#include "serve/schedule_json.h"
 #include "serve/settings.h"
 
 #include <stdio.h>
@@ -99,6 +100,19 @@ static const Shape shapes[] = {
     { "OpenApi", "{\"type\":\"object\"}" },
     { "Lines", "{\"type\":\"string\",\"description\":\"one payload per line\"}" },
     { "HandlerList", LIST_OF("Handler") },
+    { "ScheduleList", LIST_OF("Schedule") },
+    { "Controller",
+      "{\"type\":\"object\",\"properties\":{\"version\":" NUMBER ",\"timestamp\":{"
+      "\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"owner\":{\"type\":[\"string\",\"null\"]},\"stale\":" BOOL
+      ",\"stale_interval\":" STRING "}}" },
+    { "NameRemoved", "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING
+                     ",\"name\":" STRING ",\"removed\":" BOOL "}}" },
+    { "Preview",
+      "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"cron\":" STRING
+      ",\"tz\":" STRING ",\"items\":{\"type\":\"array\",\"items\":{"
+      "\"type\":\"object\",\"properties\":{\"at\":" STRING ",\"local\":" STRING
+      "}}},\"next_cursor\":{\"type\":\"null\"}}}" },
     { "HandlerRemoved",
       "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"tenant\":" STRING
       ",\"type\":" STRING ",\"removed\":" BOOL "}}" },
@@ -492,6 +506,8 @@ void openapi_write(Buf *out)
     fields_schema(&json, "NewJob", true, job_field);
     fields_schema(&json, "Handler", false, handler_field);
     fields_schema(&json, "NewHandler", true, handler_field);
+    fields_schema(&json, "Schedule", false, schedule_field);
+    fields_schema(&json, "NewSchedule", true, schedule_field);
     patch_schema(&json);
     config_schema(&json);
     problem_schema(&json);

@@ -3,6 +3,7 @@
 #include "serve/routes.h"
 
 #include "serve/api_claims.h"
+#include "serve/api_controller.h"
 #include "serve/api_explain.h"
 #include "serve/api_handlers.h"
 #include "serve/api_job_actions.h"
@@ -10,6 +11,7 @@
 #include "serve/api_lines.h"
 #include "serve/api_logs.h"
 #include "serve/api_node.h"
+#include "serve/api_schedules.h"
 #include "serve/openapi.h"
 
 #define API "/api/v1"
@@ -35,6 +37,11 @@
     {                                                                                    \
         method, SCOPE_ADMIN, "/{client}/handler/" path, api_founding_handler_delete, id, \
             what, "", NULL, "HandlerRemoved", 200, 0                                     \
+    }
+#define ACT_SCHEDULE(word, handle, what, answer, status)                                 \
+    {                                                                                    \
+        METHOD_POST, SCOPE_OPERATE, API "/schedules/{name}/" word, handle,               \
+            word "_schedule", what, "tenant", "Nothing", answer, status, 0               \
     }
 #define GET(path, scope, handle, id, what, params, answer)                               \
     {                                                                                    \
@@ -98,11 +105,31 @@ const Route routes[] = {
     ACT_HANDLER("enable", api_handler_enable, "Let jobs of the type start again",
                 "Nothing"),
     ACT_HANDLER("disable", api_handler_disable, "Let jobs of the type wait", "Nothing"),
+    GET(API "/schedules", SCOPE_READ, api_schedules_list, "list_schedules",
+        "All schedules", "limit cursor tenant", "ScheduleList"),
+    GET(API "/schedules/{name}", SCOPE_READ, api_schedule_get, "get_schedule",
+        "One schedule and how far it has come", "tenant", "Schedule"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/schedules/{name}", api_schedule_put, "put_schedule",
+      "Set a schedule: what to add, and when", "tenant", "NewSchedule", "Schedule", 201,
+      0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/schedules/{name}", api_schedule_delete,
+      "delete_schedule", "Delete a schedule; its jobs stay", "tenant", NULL,
+      "NameRemoved", 200, 0 },
+    GET(API "/schedules/{name}/preview", SCOPE_READ, api_schedule_preview,
+        "preview_schedule", "The planned times that come next", "count from tenant",
+        "Preview"),
+    ACT_SCHEDULE("trigger", api_schedule_trigger, "Add its job now", "Added", 201),
+    ACT_SCHEDULE("pause", api_schedule_pause, "Add nothing until it is resumed",
+                 "Schedule", 200),
+    ACT_SCHEDULE("resume", api_schedule_resume,
+                 "Undo pause; times in between are forgotten", "Schedule", 200),
     GET(API "/config", SCOPE_READ, api_config_get, "get_config", "The settings", "",
         "Config"),
     { METHOD_PATCH, SCOPE_ADMIN, API "/config", api_config_patch, "patch_config",
       "Change settings; null gives one its default back", "", "Config", "Config", 200,
       0 },
+    GET(API "/controller", SCOPE_READ, api_controller_get, "get_controller",
+        "The controller lock: who has the duties of the cluster", "", "Controller"),
     GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes", "", "NodeList"),
     GET(API "/nodes/{sysid}", SCOPE_READ, api_node_get, "get_node",
         "One node and what runs there", "", "Node"),

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verb.c - see verb.h. */
+#include "cli/verb.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static Fault usage(const char *hint)
+{
+    return (Fault){ CLI_USAGE, "usage", hint };
+}
+
+int verb_run(Cli *cli, const VerbSet *set)
+{
+    size_t count = cli->args.operand_count;
+    const char *name = count ? cli->args.operands[0] : set->otherwise;
+    const char *names[VERBS_MAX + 1] = { NULL };
+    char help[64];
+    assert(set->count <= VERBS_MAX);
+    snprintf(help, sizeof help, "pawl %s --help", set->command);
+    count = count ? count : 1;
+    for (size_t i = 0; i < set->count; i++) {
+        const Verb *verb = &set->verbs[i];
+        names[i] = verb->name;
+        if (strcmp(verb->name, name) != 0)
+            continue;
+        if (count < verb->words_min)
+            return cli_fail(cli, usage(help), "%s", set->missing);
+        if (count > verb->words_max)
+            return cli_fail(cli, usage(help), "too many words: \"%s\"",
+                            cli->args.operands[verb->words_max]);
+        return verb->run(cli);
+    }
+    const char *nearest = nearest_word(slice_text(name), names);
+    if (nearest)
+        snprintf(help, sizeof help, "did you mean \"%s\"?", nearest);
+    return cli_fail(cli, usage(help), "pawl %s does not know \"%s\"", set->command, name);
+}
+
+static int read_pages(Cli *cli, const VerbList *list, Table *table, Buf *items)
+{
+    Buf cursor = { 0 };
+    int code = CLI_DONE;
+    do {
+        Buf url = { 0 };
+        Doc *page = NULL;
+        buf_add_text(&url, list->path);
+        url_query(&url, "limit", SLICE_LITERAL("100"));
+        if (cursor.bytes)
+            url_query(&url, "cursor", buf_slice(&cursor));
+        code = cli_get(cli, buf_cstr(&url), &page);
+        buf_done(&url);
+        if (code)
+            break;
+        const Doc *item = doc_first(doc_get(page, "items"));
+        for (; item; item = doc_next(item)) {
+            list->row(table, item);
+            buf_add_text(items, items->bytes ? "," : "");
+            doc_write(item, items);
+        }
+        buf_clear(&cursor);
+        buf_add_slice(&cursor, doc_text(page, "next_cursor"));
+        doc_free(page);
+    } while (cursor.bytes);
+    buf_done(&cursor);
+    return code;
+}
+
+int verb_list(Cli *cli, const VerbList *list)
+{
+    Table table;
+    Buf items = { 0 };
+    Buf out = { 0 };
+    table_init(&table, list->columns, list->column_count);
+    int code = read_pages(cli, list, &table, &items);
+    if (!code && cli->json)
+        buf_printf(&out, "{\"items\":[" SLICE_FMT "],\"next_cursor\":null}\n",
+                   SLICE_ARG(buf_slice(&items)));
+    else if (!code && table_rows(&table))
+        table_print(&table, &cli->out, &out);
+    else if (!code)
+        cli_note("%s", list->nothing);
+    cli_print(&out);
+    buf_done(&out);
+    buf_done(&items);
+    table_done(&table);
+    return code;
+}
