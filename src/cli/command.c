@@ -348,7 +348,7 @@ const Command commands[] = {
     {
         .name = "schedule",
         .summary = "jobs that are added by the clock",
-        .usage = "ls | add NAME --cron TIMES (--type TYPE | -- CMD ARG...) | VERB NAME",
+        .usage = "ls | add NAME --cron TIMES [-- CMD ARG...] | VERB NAME",
         .example = "pawl schedule add nightly --cron '30 2 * * 1-5' --type etl\n"
                    "pawl schedule add tidy --cron @daily --tz Europe/Paris -- ./tidy.sh\n"
                    "pawl schedule preview nightly",

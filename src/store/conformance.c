@@ -459,6 +459,21 @@ static void dump_small(Dump *dump)
     }
 }
 
+static void dump_rollup(void *context, const Rollup *row)
+{
+    const RollupCounts *counts = &row->counts;
+    buf_printf(
+        context,
+        "rollup %lld %lld " SLICE_FMT " " SLICE_FMT " " SLICE_FMT
+        " %d: %llu %llu %llu %llu %llu %llu %lld %lld\n",
+        (long long)row->span_ms, (long long)row->at_ms, SLICE_ARG(row->tenant),
+        SLICE_ARG(row->queue), SLICE_ARG(row->type), row->priority,
+        (unsigned long long)counts->added, (unsigned long long)counts->started,
+        (unsigned long long)counts->finished[0], (unsigned long long)counts->finished[1],
+        (unsigned long long)counts->finished[2], (unsigned long long)counts->finished[3],
+        (long long)counts->wait_ms, (long long)counts->run_ms);
+}
+
 void store_dump(Store *store, Buf *out)
 {
     Dump dump = { .store = store, .out = out };
@@ -481,4 +496,7 @@ void store_dump(Store *store, Buf *out)
                                        : STATES_FINAL & ~STATE_BIT(JOB_DONE) });
     dump_small(&dump);
     buf_done(&dump.lanes);
+    Error why = { 0 };
+    if (store->kind->rollups(store, 0, dump_rollup, out, &why))
+        buf_printf(out, "rollups: %s\n", why.text);
 }

@@ -70,6 +70,7 @@ static OpResult job_add(Memory *memory, const Job *job)
             (memory->count++ - at) * sizeof(MemJob *));
     Row row = row_new(job);
     memory->jobs[at] = job_keep(&row);
+    rollups_add(&memory->rollups, job, 1);
     point_added(points_of(&memory->points, id_node(job->id)), job->id);
     return OP_APPLIED;
 }
@@ -106,6 +107,7 @@ static OpResult apply_to_job(Memory *memory, const Op *op)
     Row row = old->row;
     Job attempt;
     bool forgets = row_forgets(&row, op) && row_attempt(&row, &attempt);
+    rollups_change(&memory->rollups, &row, op);
     row_change(&row, op);
     MemJob *changed = job_keep(&row);
     buf_add_slice(&changed->attempts, buf_slice(&old->attempts));
@@ -266,6 +268,34 @@ static OpResult apply(Memory *memory, const Op *op, uint32_t node)
     return OP_CONFLICT;
 }
 
+/* As sqlite_rollups_save does. */
+static void save_rollups(Memory *memory)
+{
+    Rollups *rollups = &memory->rollups;
+    int64_t newest_ms = 0;
+    for (size_t i = 0; i < rollups->count; i++) {
+        rollup_table_add(&memory->statistics, &rollups->rows[i]);
+        if (rollups->rows[i].at_ms > newest_ms)
+            newest_ms = rollups->rows[i].at_ms;
+    }
+    rollups_clear(rollups);
+    if (newest_ms / MS_PER_HOUR <= memory->folded_hour)
+        return;
+    rollup_table_fold(&memory->statistics, newest_ms);
+    memory->folded_hour = newest_ms / MS_PER_HOUR;
+}
+
+static Err memory_rollups(Store *store, int64_t from_ms, RollupSink *sink, void *context,
+                          Error *why)
+{
+    (void)why;
+    const RollupTable *table = &memory_of(store)->statistics;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].at_ms >= from_ms)
+            sink(context, &table->rows[i]);
+    return ERR_OK;
+}
+
 static Err memory_commit(Store *store, const Batch *batches, size_t count,
                          OpResult *out_results, Error *why)
 {
@@ -286,6 +316,7 @@ static Err memory_commit(Store *store, const Batch *batches, size_t count,
         }
         point_move(points_of(&memory->points, node), batch);
     }
+    save_rollups(memory);
     points_settle(&memory->points);
     return ERR_OK;
 }
@@ -400,6 +431,8 @@ static void memory_close(Store *store)
     for (size_t i = 0; i < TABLES; i++)
         entries_done(&memory->tables[i]);
     points_done(&memory->points);
+    rollups_done(&memory->rollups);
+    rollup_table_done(&memory->statistics);
     mem_free(memory);
 }
 
@@ -416,6 +449,7 @@ static const StoreKind memory_kind = {
     .last_number = memory_last_number,
     .definitions = memory_definitions,
     .counts = memory_counts,
+    .rollups = memory_rollups,
 };
 
 Store *store_memory_new(void)
@@ -451,6 +485,8 @@ Store *store_memory_clone(const Store *store)
         copy->results = copy_of(&point->results);
         copy->fresh = (Buf){ 0 };
     }
+    rollup_table_copy(&from->statistics, &to->statistics);
+    to->folded_hour = from->folded_hour;
     return clone;
 }
 

@@ -5,6 +5,7 @@
 
 #include "store/entries.h"
 #include "store/point.h"
+#include "store/rollup.h"
 #include "store/row.h"
 #include "store/store.h"
 
@@ -32,6 +33,9 @@ typedef struct Memory {
     size_t capacity;
     Entries tables[TABLES];
     Points points;
+    Rollups rollups; /* of the commit under way */
+    RollupTable statistics;
+    int64_t folded_hour;
 } Memory;
 
 static inline Memory *memory_of(Store *store)

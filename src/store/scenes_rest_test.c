@@ -2,6 +2,7 @@
 /* scenes_rest_test.c - guards over whole domains, removal, definitions, keys, repeats and
  * queries, scene by scene: see conformance.h. */
 #include "store/conformance.h"
+#include "store/rollup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -634,9 +635,55 @@ static void an_aged_window_is_in_its_own_order(Scene *scene)
     }
 }
 
+/* --- Statistics -----------------------------------------------------------------------
+ */
+
+static void sum_rollup(void *context, const Rollup *row)
+{
+    rollup_sum(context, &row->counts);
+}
+
+static RollupCounts sums(Scene *scene)
+{
+    RollupCounts all = { 0 };
+    Error why = { 0 };
+    Err err;
+    do {
+        all = (RollupCounts){ 0 };
+        err = scene->store->kind->rollups(scene->store, 0, sum_rollup, &all, &why);
+        scene->failures += err != ERR_OK;
+    } while (err);
+    return all;
+}
+
+/* Whatever call fails and is repeated, each event is counted once. */
+static void each_event_is_counted_once(Scene *scene)
+{
+    JobId ids[6];
+    for (size_t i = 0; i < 6; i++)
+        ids[i] = scene_add_ready(scene, i % 2 ? "a" : "b");
+    for (size_t i = 0; i < 4; i++) {
+        Op claim = scene_claim(scene, ids[i], 1);
+        assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
+        assert_int_equal(scene_do(scene, &claim), OP_LOST); /* refused: not counted */
+    }
+    for (size_t i = 0; i < 3; i++) {
+        Op finish = scene_finish(scene, ids[i], 1, i ? JOB_DONE : JOB_FAILED);
+        finish.outcome.code = i ? CODE_OK : CODE_FAILED;
+        assert_int_equal(scene_do(scene, &finish), OP_APPLIED);
+    }
+    RollupCounts counts = sums(scene);
+    assert_int_equal(counts.added, 6);
+    assert_int_equal(counts.started, 4);
+    assert_int_equal(counts.finished[0], 2);
+    assert_int_equal(counts.finished[1], 1);
+    assert_int_equal(counts.finished[2] + counts.finished[3], 0);
+}
+
 const SceneRow scenes_of_the_rest[] = {
     SCENE(bookings_stay_with_their_attempt),
     SCENE(an_aged_window_is_in_its_own_order),
+    SCENE(each_event_is_counted_once),
     SCENE(every_operation_in_every_state),
     SCENE(from_guards_the_state),
     SCENE(a_refused_operation_does_not_stop_the_others),

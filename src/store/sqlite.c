@@ -7,6 +7,7 @@
 #include "store/sqlite_held.h"
 #include "store/sqlite_load.h"
 #include "store/sqlite_query.h"
+#include "store/sqlite_rollup.h"
 #include "store/sqlite_terms.h"
 
 #define META_CLUSTER "cluster"
@@ -138,6 +139,7 @@ static void sqlite_close(Store *store)
     db_close(&sqlite->db);
     catalog_drop(&sqlite->catalog);
     buf_done(&sqlite->scratch);
+    rollups_done(&sqlite->rollups);
     mem_free(sqlite);
 }
 
@@ -153,6 +155,7 @@ static const StoreKind sqlite_kind = {
     .last_id = sqlite_last_id,
     .last_number = sqlite_last_number,
     .definitions = sqlite_definitions,
+    .rollups = sqlite_rollups,
     .counts = sqlite_counts,
 };
 

@@ -3,6 +3,7 @@
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H
 
+#include "store/rollup.h"
 #include "store/sqlite_catalog.h"
 #include "store/sqlite_db.h"
 
@@ -25,6 +26,8 @@ typedef struct Sqlite {
     bool read_only;
     HeldJobs held;
     Buf scratch;
+    Rollups rollups;       /* of the commit under way */
+    int64_t folded_hour;   /* statistics older than it have been coarsened */
     int64_t scan_ms;       /* how long a page of a query may look; tests make it short */
     struct TermSets *sets; /* of the query under way: see sqlite_terms.h */
 } Sqlite;

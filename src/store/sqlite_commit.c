@@ -5,6 +5,7 @@
 #include "core/resource.h"
 #include "store/sqlite_booking.h"
 #include "store/sqlite_held.h"
+#include "store/sqlite_rollup.h"
 
 #define LINES_HELD_MAX 64 /* short line adds are held: their jobs may be gone soon */
 
@@ -26,6 +27,7 @@ static OpResult add_job(Sqlite *sqlite, const Job *job)
     if (exists(sqlite, job->id))
         return OP_EXISTS;
     held_add(sqlite, job);
+    rollups_add(&sqlite->rollups, job, 1);
     return OP_APPLIED;
 }
 
@@ -70,6 +72,8 @@ static void add_new_lines(Sqlite *sqlite, const Op *op, uint32_t node, uint64_t 
     while (add.count < lines && lines_next(&rest, &line))
         add_line(&add, line);
     catalog_count(&sqlite->catalog, lane, op->job->state, (int64_t)add.count);
+    if (add.count)
+        rollups_add(&sqlite->rollups, op->job, add.count);
     if (add.count)
         point_added(points_of(&sqlite->catalog.points, node),
                     id_from_count(op->first + add.count - 1, (uint16_t)node));
@@ -169,6 +173,7 @@ static OpResult change_job(Sqlite *sqlite, const Op *op)
         saved_open(&held->saved, &sqlite->db);
         held->rewrite = true;
     }
+    rollups_change(&sqlite->rollups, row, op);
     row_change(row, op);
     if (op->kind == OP_MOVE && (op->fields & FIELD_PAYLOAD))
         held_payload(sqlite, held, op->payload);
@@ -361,11 +366,15 @@ Err sqlite_commit(Store *store, const Batch *batches, size_t count, OpResult *ou
             out_results += batches[i].count;
     }
     held_flush(sqlite);
+    sqlite_rollups_save(sqlite);
     catalog_save(&sqlite->catalog, &sqlite->db);
     Err err = db_end(&sqlite->db, "commit", why);
     sqlite->stale = err != ERR_OK;
-    if (err)
+    if (err) {
+        rollups_clear(&sqlite->rollups);
+        sqlite->folded_hour = 0; /* that was undone, too */
         return err;
+    }
     points_settle(&sqlite->catalog.points);
     db_bound_log(&sqlite->db);
     return ERR_OK;

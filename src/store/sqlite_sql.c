@@ -133,6 +133,20 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_WINDOW_LEVEL] = "SELECT min(rank)" READY " AND rank > ?2",
     [SQL_WINDOW_OF_LEVEL] = "SELECT " ALL READY " AND rank = ?3 AND (dt, id) > (?4, ?5)"
                             " ORDER BY rank, dt, id LIMIT ?2",
+
+    [SQL_ROLLUP_ADD] = "INSERT INTO rollup VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                       " ?10, ?11, ?12, ?13, ?14)",
+    [SQL_ROLLUP_CHANGE] = "UPDATE rollup SET added = added + ?7, started = started + ?8,"
+                          " ok = ok + ?9, failed = failed + ?10, retry = retry + ?11,"
+                          " error = error + ?12, wait_ms = wait_ms + ?13,"
+                          " run_ms = run_ms + ?14 WHERE span = ?1 AND at = ?2"
+                          " AND tenant = ?3 AND queue = ?4 AND type = ?5"
+                          " AND priority = ?6",
+    [SQL_ROLLUP_COUNT] = "SELECT count(*) FROM rollup WHERE span = ?1 AND at = ?2",
+    [SQL_ROLLUPS] = "SELECT * FROM rollup WHERE span IN (60000, 3600000, 86400000)"
+                    " AND at >= ?1 ORDER BY span, at, tenant, queue, type, priority",
+    [SQL_ROLLUPS_OLD] = "SELECT * FROM rollup WHERE span = ?1 AND at < ?2",
+    [SQL_ROLLUPS_REMOVE] = "DELETE FROM rollup WHERE span = ?1 AND at < ?2",
 };
 
 const char *sql_text(Sql sql)

@@ -22,6 +22,7 @@
 
 #include "core/batch.h"
 #include "core/query.h"
+#include "store/statistics.h"
 
 typedef struct Store Store;
 
@@ -147,6 +148,11 @@ typedef struct StoreKind {
     /* Counts by lane and state that are not 0, final ones too, in order; kept up to date
      * by commits: never a scan of jobs. */
     Err (*counts)(Store *store, CountSink *sink, void *context, Error *why);
+
+    /* Statistics of periods that begin at from_ms or later, in order of their span and
+     * start; each event is in exactly one of them. See store/rollup.h. */
+    Err (*rollups)(Store *store, int64_t from_ms, RollupSink *sink, void *context,
+                   Error *why);
 } StoreKind;
 
 struct Store {

@@ -152,6 +152,14 @@ static Err trace_counts(Store *store, CountSink *sink, void *context, Error *why
                   trace->inner->kind->counts(trace->inner, sink, context, why));
 }
 
+static Err trace_rollups(Store *store, int64_t from_ms, RollupSink *sink, void *context,
+                         Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "rollups",
+                  trace->inner->kind->rollups(trace->inner, from_ms, sink, context, why));
+}
+
 static const StoreKind trace_kind = {
     .name = "trace",
     .close = trace_close,
@@ -165,6 +173,7 @@ static const StoreKind trace_kind = {
     .last_number = trace_last_number,
     .definitions = trace_definitions,
     .counts = trace_counts,
+    .rollups = trace_rollups,
 };
 
 Store *store_trace_new(Store *inner, Buf *out_trace)
@@ -278,6 +287,12 @@ static Err fault_counts(Store *store, CountSink *sink, void *context, Error *why
     FAULTY(store, false, counts(inner, sink, context, why));
 }
 
+static Err fault_rollups(Store *store, int64_t from_ms, RollupSink *sink, void *context,
+                         Error *why)
+{
+    FAULTY(store, false, rollups(inner, from_ms, sink, context, why));
+}
+
 static const StoreKind fault_kind = {
     .name = "fault",
     .close = fault_close,
@@ -291,6 +306,7 @@ static const StoreKind fault_kind = {
     .last_number = fault_last_number,
     .definitions = fault_definitions,
     .counts = fault_counts,
+    .rollups = fault_rollups,
 };
 
 Store *store_fault_new(Store *inner, StoreFault *fault)
