@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "base/text.h"
-#include "serve/control_run.h"
 #include "serve/notify.h"
 
 #include <fcntl.h>
@@ -293,7 +292,6 @@ static void take_ended(Daemon *daemon, RunNews *news)
         children_from_file(daemon, news, ending);
     else if (news->child_count)
         children_of(daemon, buf_slice(&news->children), news->child_count, ending);
-    control_ended(daemon, event);
 }
 
 /* Jobs that a warm context's job added: packed, type and payload in turn. */
@@ -370,7 +368,6 @@ static void take_failed(Daemon *daemon, RunNews *news)
                               .node_fault = news->node_fault,
                               .progress = -1,
                               .error = buf_slice(&news->text) };
-    control_ended(daemon, event);
 }
 
 /* A job added at once by a running one, for the same tenant whatever the line says. The

@@ -3,6 +3,7 @@
 #include "serve/control_run.h"
 
 #include "base/log.h"
+#include "core/outcome.h"
 #include "run/folder.h"
 #include "serve/base64.h"
 #include "serve/control.h"
@@ -43,9 +44,7 @@ Err control_order(const Daemon *daemon, const Job *job, Buf *out_env, Error *why
 
 static bool ended_well(const Ending *ending)
 {
-    bool said_well = ending->said_code / 100 == 2;
-    return ending->kind == END_EXITED &&
-           (ending->said_code ? said_well : ending->exit_status == 0);
+    return outcome_of(ending, false, false).code == CODE_OK;
 }
 
 static bool blank(Slice text)
@@ -56,30 +55,37 @@ static bool blank(Slice text)
     return true;
 }
 
+/* An attempt at its end. */
+typedef struct End {
+    JobId id;
+    uint32_t attempt;
+    Ending *ending;
+} End;
+
 /* The log's lines are short: a long text takes several. */
-static void log_returned(const Event *event)
+static void log_returned(const End *end)
 {
     char id[ID_TEXT_BYTES];
     char quoted[LOG_QUOTE_BYTES];
-    Slice text = event->ending.result;
+    Slice text = end->ending->result;
     size_t bytes = text.bytes < LOGGED_BYTES_MAX ? text.bytes : LOGGED_BYTES_MAX;
     for (size_t at = 0; at < bytes; at += LOG_PIECE_BYTES) {
         size_t left = bytes - at;
         Slice piece =
             slice_of(text.data + at, left < LOG_PIECE_BYTES ? left : LOG_PIECE_BYTES);
         log_event(LOG_INFO, "job.returned", "job=%s attempt=%u at=%zu bytes=%zu text=%s",
-                  id_text(event->id, id), event->attempt, at, text.bytes,
+                  id_text(end->id, id), end->attempt, at, text.bytes,
                   log_quote(piece, quoted));
     }
 }
 
-static void take_returned(Daemon *daemon, const RunningJob *running, Event *event)
+static void take_returned(Daemon *daemon, const RunningJob *running, const End *end)
 {
-    Ending *ending = &event->ending;
+    Ending *ending = end->ending;
     if (!ended_well(ending) || blank(ending->result))
         return;
     if (!control_meant(ending->result)) {
-        log_returned(event);
+        log_returned(end);
         return;
     }
     ControlRules rules = { .tenant = running->tenant,
@@ -100,12 +106,12 @@ static void take_returned(Daemon *daemon, const RunningJob *running, Event *even
 /* --- What it was ---------------------------------------------------------------------
  */
 
-static Slice read_document(Daemon *daemon, const Event *event, FolderKind kind)
+static Slice read_document(Daemon *daemon, const End *end, FolderKind kind)
 {
     char path[FOLDER_PATH_BYTES];
     struct stat file;
     Slice document = { NULL, 0 };
-    folder_path(daemon->data_dir, kind, event->id, event->attempt, path);
+    folder_path(daemon->data_dir, kind, end->id, end->attempt, path);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return document;
@@ -134,14 +140,14 @@ static void take_member(Daemon *daemon, const JsonIn *member, Ending *ending)
 }
 
 /* The attempt's own document is still there: an error handler gets name and payload. */
-static void take_job(Daemon *daemon, const RunningJob *running, Event *event)
+static void take_job(Daemon *daemon, const RunningJob *running, const End *end)
 {
-    Ending *ending = &event->ending;
+    Ending *ending = end->ending;
     if (running->flags & JOB_CONTROL) {
-        ending->job_payload = read_document(daemon, event, FOLDER_CONTROL);
+        ending->job_payload = read_document(daemon, end, FOLDER_CONTROL);
         return;
     }
-    Slice document = read_document(daemon, event, FOLDER_DOCUMENT);
+    Slice document = read_document(daemon, end, FOLDER_DOCUMENT);
     const JsonIn *root;
     JsonFault fault;
     if (document.bytes && !json_in_load(document, &daemon->step, &root, &fault) &&
@@ -150,14 +156,38 @@ static void take_job(Daemon *daemon, const RunningJob *running, Event *event)
             take_member(daemon, at, ending);
 }
 
-void control_ended(Daemon *daemon, Event *event)
+static void take_end(Daemon *daemon, const End *end)
 {
     RunningJob running;
-    if (!node_running_find(daemon->node, event->id, &running) ||
-        running.attempt != event->attempt)
+    if (!node_running_find(daemon->node, end->id, &running) ||
+        running.attempt != end->attempt)
         return;
     if (running.flags & JOB_CONTROL)
-        take_returned(daemon, &running, event);
-    if (node_settings(daemon->node)->error_handler[0] && !ended_well(&event->ending))
-        take_job(daemon, &running, event);
+        take_returned(daemon, &running, end);
+    if (node_settings(daemon->node)->error_handler[0] && !ended_well(end->ending))
+        take_job(daemon, &running, end);
+}
+
+/* What a worker sent is not ours to write into. */
+static void take_items(Daemon *daemon, Event *event)
+{
+    ClaimItem *items = arena_take(&daemon->step, event->count * sizeof *items);
+    for (size_t i = 0; i < event->count; i++) {
+        items[i] = event->items[i];
+        End end = { items[i].id, items[i].attempt, &items[i].ending };
+        take_end(daemon, &end);
+    }
+    event->items = items;
+}
+
+void control_ends(Daemon *daemon)
+{
+    for (size_t i = 0; i < daemon->event_count; i++) {
+        Event *event = &daemon->events[i];
+        End end = { event->id, event->attempt, &event->ending };
+        if (event->kind == EVENT_ENDED)
+            take_end(daemon, &end);
+        else if (event->kind == EVENT_FINISH && event->count)
+            take_items(daemon, event);
+    }
 }

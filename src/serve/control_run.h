@@ -12,9 +12,9 @@
 MUST_CHECK Err control_order(const Daemon *daemon, const Job *job, Buf *out_env,
                              Error *why);
 
-/* What an attempt's end means for 000: a returned <batch-job> becomes event's `returned`,
- * a bad one a failure, anything else is logged. And what an error handler will want to
- * know of the job is added. For every EVENT_ENDED. */
-void control_ended(Daemon *daemon, Event *event);
+/* What the ends of attempts among this turn's events mean for 000: a returned <batch-job>
+ * becomes the ending's `returned`, a bad one a failure, anything else is logged. And what
+ * an error handler will want to know of the job is added. */
+void control_ends(Daemon *daemon);
 
 #endif

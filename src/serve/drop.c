@@ -126,7 +126,8 @@ static bool for_now(const Call *call)
     case ERR_IO:
     case ERR_TIMEOUT:
         return true;
-    case ERR_CONFLICT: /* its key is being decided: by ourselves, before a restart */
+    case ERR_CONFLICT: /* its key is being decided: by ourselves, a moment ago */
+        return call->problem && strcmp(call->problem, "idempotency_in_progress") == 0;
     case ERR_OK:
     case ERR_INVALID:
     case ERR_NOT_FOUND:
@@ -136,7 +137,7 @@ static bool for_now(const Call *call)
     case ERR_UNSUPPORTED:
         break;
     }
-    return call->err == ERR_CONFLICT;
+    return false;
 }
 
 static void settle(Drop *drop, Parcel *parcel)

@@ -109,6 +109,12 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     running.state = JOB_RUNNING;
     if (!job->command.bytes) {
         const Handler *handler = node_handler(daemon->node, job->tenant, job->type);
+        if (handler && job->user.bytes &&
+            (handler->lang == LANG_HTTP || handler_warm(handler))) {
+            cannot_start(daemon, job, "user is for jobs that are processes of their own",
+                         false);
+            return;
+        }
         if (handler && handler->lang == LANG_HTTP) {
             start_call(daemon, job, handler, deadline_ms);
             return;

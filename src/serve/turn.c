@@ -7,6 +7,8 @@
  * decided while the disk works, and one sync covers all that waits. */
 #include "serve/inside.h"
 
+#include "serve/control_run.h"
+
 #include "base/log.h"
 #include "base/pack.h"
 
@@ -179,6 +181,7 @@ void daemon_turn(Daemon *daemon)
     log_hold();
     daemon_release(daemon);
     daemon_collect(daemon, now);
+    control_ends(daemon);
     Turn *turn = take_turn(daemon);
     node_step(daemon->node, now, daemon->events, daemon->event_count, &turn->out);
     if (turn->out.adds.count || turn->out.batch.count)

@@ -104,6 +104,60 @@ def test_a_running_attempt_has_all_of_001s_columns(home):
     assert whole["status"] == "Completed" # S1.22, S1.23
 
 
+def test_the_job_table_has_001s_words_for_every_state(home):
+    """S1.13, S1.14, S1.15, S1.16, S1.17, S1.32, S1.34, S1.36, S1.37, S1.54: description,
+    times, and a status that follows the job; a resource for every slot in use."""
+    held = home.api.add(command=["true"], name="a description", held=True,
+                        service_time="PT30S")
+    running = home.api.add(command=home.block("words"))
+    failed = home.api.add(command=["sh", "-c", "exit 65"])
+    rejected = home.api.add(command=["sh", "-c", "exit 1"])
+    done = home.api.add(command=["true"])
+    for job in (failed, rejected, done):
+        home.api.until(job["id"], seconds=SECONDS)
+    home.api.until(running["id"], "running", SECONDS)
+    expected = {held["id"]: "Pending", running["id"]: "InProgress", failed["id"]: "Failed",
+                rejected["id"]: "Rejected", done["id"]: "Completed"}
+
+    def statuses():
+        rows = home.select("SELECT * FROM job")
+        return {row["id"]: row["status"] for row in rows if row["id"] in expected}
+    wait_for(lambda: statuses() == expected, SECONDS, lambda: f"{statuses()}")
+    [row] = home.select("SELECT * FROM job WHERE id = ?", held["id"])
+    assert row["description"] == "a description" and row["service_time"] == 30
+    assert abs(seconds(row["execution_time"]) - seconds(held["run_at"])) < 0.01
+    resources = home.select("SELECT id, name FROM resource")
+    assert len({row["id"] for row in resources}) == len(resources) >= 1
+    assert all(row["name"] for row in resources)
+    home.go("words")
+    home.api.until(running["id"], "done", SECONDS)
+    home.api.act(held["id"], "cancel")
+
+
+def test_a_failed_attempt_gives_its_slot_back(home):
+    """S1.24, S1.26: more failing jobs than slots, one after the other, all run."""
+    jobs = [home.api.add(command=["sh", "-c", f"exit {65 * (n % 2)}"]) for n in range(9)]
+    states = [home.api.until(job["id"], seconds=SECONDS)["state"] for job in jobs]
+    assert states == ["done", "failed"] * 4 + ["done"]
+    wait_for(lambda: home.api.get("/nodes")["items"][0]["slots_used"] == 0, SECONDS)
+
+
+def test_thresholds_can_be_set(home):
+    """S1.59: for silence and for retries; the first while it runs, the second per job."""
+    answer = home.api.request("PATCH", "/config", {"job_stale_interval": "PT20S"})
+    assert answer.status == 200 and answer.json()["job_stale_interval"] == "PT20S"
+    try:
+        job = home.api.add(command=home.block("thresholds"), max_retries=7)
+        home.api.until(job["id"], "running", SECONDS)
+        now = home.api.job(job["id"])
+        assert now["max_retries"] == 7
+        assert abs(seconds(now["dt"]) - seconds(now["last_heartbeat_at"]) - 20) < 1
+    finally:
+        home.api.request("PATCH", "/config", {"job_stale_interval": None})
+        home.go("thresholds")
+    home.api.until(job["id"], "done", SECONDS)
+
+
 def test_each_retry_has_a_row_of_its_own_up_to_rejected(home):
     """S1.25, S1.27, S1.30, S1.47: X retries are X + 1 runs, numbered; then Rejected."""
     job = home.api.add(command=["sh", "-c", "exit 1"], max_retries=2, retry_delay="PT0.1S")

@@ -210,6 +210,29 @@ def test_a_type_stands_for_a_module(batch):
     assert b"<n>21</n>" in batch.api.log(job["id"])
 
 
+def test_a_worker_returns_a_document_like_any_module(batch):
+    """S0.23, S0.32, S0.33: type:NAME of a pull handler; itself, then the next one."""
+    assert batch.api.request("PUT", "/handlers/far", {"lang": "pull"}).status in (200, 201)
+    job = batch.post(document(module="type:far", name="far"))
+
+    def work(result):
+        claim = {"types": ["far"], "wait": "PT20S", "lease": "PT60S"}
+        taken = wait_for(lambda: batch.api.request("POST", "/claims", claim).body, SECONDS)
+        [claimed] = json.loads(taken)["jobs"]
+        answer = batch.api.request("POST", "/claims/finish", {"items": [{
+            "id": claimed["id"], "attempt": claimed["attempt"], "token": claimed["token"],
+            "exitcode": 200, "result": result(claimed)}]})
+        assert answer.json()["items"][0]["status"] == "ok", answer
+        return claimed
+    first = work(lambda claimed: claimed["payload"])
+    second = work(lambda claimed: document(module=batch.module("true\n"), name="near"))
+    assert first["id"] == second["id"] == job["id"] and second["attempt"] == 2
+    assert batch.api.until(job["id"], seconds=SECONDS)["state"] == "done"
+    [child] = wait_for(lambda: batch.children(job), SECONDS)
+    assert child["name"] == "near"
+    assert batch.api.until(child["id"], seconds=SECONDS)["state"] == "done"
+
+
 def test_a_module_cannot_be_outside_its_root(batch):
     """Neither by .. nor by a link."""
     (batch.modules / "out").symlink_to("/bin/true")
