@@ -7,12 +7,14 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ENTRY_BYTES 8192 /* of one line of the account file */
+#define ENTRY_BYTES       8192 /* of one line of the account file */
+#define POLICY_PATH_BYTES 4096
 
 const char *policy_path(void)
 {
@@ -101,19 +103,16 @@ int policy_lists(const char *text, const char *tenant, const char *account)
 /* Nobody but root can have written it, nor put another in its place. */
 static bool trusted(int fd, const char *path)
 {
-    struct stat file;
-    struct stat folder;
-    char parent[4096];
-    const char *slash = strrchr(path, '/');
-    size_t bytes = slash ? (size_t)(slash - path) : 0;
-    if (path[0] != '/' || bytes + 2 > sizeof parent)
+    struct stat file, folder;
+    char parent[POLICY_PATH_BYTES];
+    if (path[0] != '/' || strlen(path) >= sizeof parent - 2)
         return false;
-    memcpy(parent, path, bytes);
-    parent[bytes] = '\0';
-    bool sticky = stat(bytes ? parent : "/", &folder) == 0 && (folder.st_mode & S_ISVTX);
-    bool closed = folder.st_uid == 0 && (!(folder.st_mode & 022) || sticky);
-    return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == 0 &&
-           !(file.st_mode & 022) && file.st_size < POLICY_BYTES_MAX && closed;
+    snprintf(parent, sizeof parent, "%.*s/.", (int)(strrchr(path, '/') - path), path);
+    if (fstat(fd, &file) || stat(parent, &folder))
+        return false;
+    bool closed = !(folder.st_mode & 022) || (folder.st_mode & S_ISVTX);
+    return S_ISREG(file.st_mode) && file.st_uid == 0 && !(file.st_mode & 022) &&
+           file.st_size < POLICY_BYTES_MAX && folder.st_uid == 0 && closed;
 }
 
 static PolicyAnswer read_policy(char text[POLICY_BYTES_MAX])
@@ -146,26 +145,4 @@ PolicyAnswer policy_ask(const char *tenant, const char *user, PolicyAccount *out
         return answer;
     int listed = policy_lists(text, tenant, out->name);
     return listed < 0 ? POLICY_BAD_FILE : listed ? POLICY_ALLOWED : POLICY_NOT_LISTED;
-}
-
-const char *policy_text(PolicyAnswer answer)
-{
-    switch (answer) {
-    case POLICY_ALLOWED:
-        return "allowed";
-    case POLICY_NOT_ROOT:
-        return "the daemon does not run as root, so it cannot run jobs as another user";
-    case POLICY_NO_FILE:
-        return "no other user is allowed on this machine: there is no policy file";
-    case POLICY_BAD_FILE:
-        return "the policy file is not to be trusted: it must be a readable file of "
-               "root's that no one else can write, of lines TENANT: USER USER";
-    case POLICY_NO_ACCOUNT:
-        return "there is no such account on this machine";
-    case POLICY_IS_ROOT:
-        return "jobs never run as root by naming it";
-    case POLICY_NOT_LISTED:
-        return "the policy file does not allow this user for the tenant";
-    }
-    return "?";
 }

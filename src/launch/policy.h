@@ -51,6 +51,5 @@ PolicyAnswer policy_account(const char *user, PolicyAccount *out);
 int policy_lists(const char *text, const char *tenant, const char *account);
 
 const char *policy_path(void);
-const char *policy_text(PolicyAnswer answer);
 
 #endif

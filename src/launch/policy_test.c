@@ -123,13 +123,6 @@ static void only_a_file_of_roots_counts(void **state) /* S0.21 */
     unlink(path);
 }
 
-static void each_answer_has_words(void **state)
-{
-    (void)state;
-    for (int answer = POLICY_ALLOWED; answer <= POLICY_NOT_LISTED; answer++)
-        assert_true(strlen(policy_text((PolicyAnswer)answer)) > 3);
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -154,7 +147,6 @@ int main(void)
         cmocka_unit_test(root_is_never_allowed_by_any_name),
         cmocka_unit_test(an_account_comes_with_its_groups_and_home),
         cmocka_unit_test(only_a_file_of_roots_counts),
-        cmocka_unit_test(each_answer_has_words),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

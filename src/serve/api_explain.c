@@ -64,7 +64,7 @@ static void say_blocked(Saying *saying, const ExplainFacts *facts)
 
 static void say_ready(Saying *saying, const ExplainFacts *facts)
 {
-    saying->since_ms = facts->job->dt_ms;
+    saying->since_ms = job_ready_since(facts->job);
     if (facts->node.draining) {
         saying->reason = "draining";
         buf_add_text(&saying->text, "the node is draining: it starts nothing more");

@@ -349,14 +349,14 @@ void queue_ages_write(Buf *out, const Loaded *heads, int64_t wall_ms)
     size_t most = heads->count < METRICS_QUEUES_MAX ? heads->count : METRICS_QUEUES_MAX;
     for (size_t i = 0; i < most; i++) {
         const Job *head = &heads->jobs[i];
-        int64_t due_ms = head->dt_ms;
+        int64_t due_ms = job_ready_since(head);
         bool first = true;
         for (size_t k = 0; k < most; k++) {
             if (!slice_equal(heads->jobs[k].queue, head->queue))
                 continue;
             first = first && k >= i;
-            if (heads->jobs[k].dt_ms < due_ms)
-                due_ms = heads->jobs[k].dt_ms;
+            int64_t other_ms = job_ready_since(&heads->jobs[k]);
+            due_ms = other_ms < due_ms ? other_ms : due_ms;
         }
         if (first)
             buf_printf(out,
