@@ -180,6 +180,11 @@ void job_take_handled(Job *job, const Job *from)
     job->children = from->children;
 }
 
+int64_t job_ready_since(const Job *job)
+{
+    return job->dt_ms > job->run_at_ms ? job->dt_ms : job->run_at_ms;
+}
+
 uint64_t document_hash(Slice document)
 {
     static const char space[] = " \t\r\n";

@@ -188,15 +188,10 @@ static inline Slice job_lane_type(const Job *job)
     return job->flags & JOB_SEGREGATED ? job->type : (Slice){ NULL, 0 };
 }
 
-/* Since when a ready job could have run. A control file may be dated long before it came:
- * that orders it, but it has not waited so long. */
-static inline int64_t job_ready_since(const Job *job)
-{
-    return job->dt_ms > job->run_at_ms ? job->dt_ms : job->run_at_ms;
-}
+/* Since when a ready job could have run: a control file may be dated before it came. */
+int64_t job_ready_since(const Job *job);
 
-/* Of a control document, whatever white space is around it: a module that prints its own
- * document asks to run again. Never 0. */
+/* Of a control document, whatever white space is around it. Never 0. */
 uint64_t document_hash(Slice document);
 
 /* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
