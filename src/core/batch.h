@@ -43,6 +43,8 @@ typedef enum OpField { /* which fields OP_MOVE changes besides the state */
                                                   what job_take_handled takes */
 } OpField;
 
+#define FIELD_LANE (1 << 10) /* MOVE: flags has its JOB_PULL and JOB_SEGREGATED */
+
 typedef enum OpResult {
     OP_APPLIED,
     OP_MISSING, /* no such job */

@@ -146,7 +146,8 @@ void handler_defaults(const Handler *handler, Job *job)
             job->priority = handler->priority;
         if (job->max_retries == RETRIES_OPEN && handler->has_max_retries)
             job->max_retries = handler->max_retries;
-        job->flags |= handler->lang == LANG_PULL ? (unsigned)JOB_PULL : 0;
+        if (handler->lang == LANG_PULL)
+            job->flags |= JOB_PULL | JOB_SEGREGATED; /* claims name types */
         job->flags |= handler->keep_state ? (unsigned)JOB_KEEP_STATE : 0;
         job->flags |= handler->files ? (unsigned)JOB_FILES : 0;
     }

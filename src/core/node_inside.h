@@ -77,6 +77,8 @@ void node_pull_pass(Node *node);
 void node_pull_begin(Node *node); /* after a start leases begin anew */
 void node_pull_lane_made(Node *node, Lane *lane);
 void node_pull_lane_gone(Node *node, const Lane *lane);
+bool node_pull_misplaced(const Node *node, const Head *head);
+Head node_pull_replace(Node *node, const Head *head);
 void node_pull_block(Node *node, Lane *lane);
 void node_pull_handler_changed(Node *node, uint32_t tenant_number);
 void node_pull_stop(Node *node, Running *running, bool at_once);

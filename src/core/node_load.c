@@ -194,8 +194,11 @@ void node_lane_changed(Node *node, Lane *lane)
     node_lane_in(node, lane);
 }
 
-void node_ready(Node *node, const Head *head)
+void node_ready(Node *node, const Head *ready)
 {
+    bool misplaced = node_pull_misplaced(node, ready);
+    const Head other = misplaced ? node_pull_replace(node, ready) : *ready;
+    const Head *head = &other;
     Lane *lane = node_lane(node, head);
     /* The heap compares by the first head, which may change: out while it does. */
     node_lane_out(node, lane);
@@ -287,17 +290,24 @@ static void window_loaded(Node *node, Lane *lane, const Event *event)
         return;
     }
     HeadList heads = { 0 };
+    HeadList misplaced = { 0 }; /* for runners and pull workers: their handler says */
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
         if (node_touched_since(node, job->id, event->number) ||
             map_find(&node->running, job->id))
             continue;
         Head head = head_of(job, &node->names);
-        MEM_PUSH(heads.items, heads.count, heads.capacity) = head;
+        if (node_pull_misplaced(node, &head) && !map_find(&node->pins, job->id))
+            MEM_PUSH(misplaced.items, misplaced.count, misplaced.capacity) = head;
+        else
+            MEM_PUSH(heads.items, heads.count, heads.capacity) = head;
     }
     lane_loaded(lane, heads.items, heads.count, event->more, node_lane_limit(node, lane));
     mem_free(heads.items);
     node_lane_changed(node, lane);
+    for (size_t i = 0; i < misplaced.count; i++)
+        node_ready(node, &misplaced.items[i]);
+    mem_free(misplaced.items);
     node->touched_pass = true;
 }
 

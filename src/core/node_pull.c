@@ -16,6 +16,13 @@
 
 /* --- The lanes of a tenant --------------------------------------------------------- */
 
+/* Each type has a lane of its own, so that a claim finds its types whatever waits before
+ * them; those of one queue stand side by side. */
+static bool lane_stands_before(const Lane *a, const Lane *b)
+{
+    return a->queue != b->queue ? a->queue < b->queue : a->type < b->type;
+}
+
 void node_pull_lane_made(Node *node, Lane *lane)
 {
     PullTenant *tenant = map_find(&node->pull_tenants, lane->tenant);
@@ -23,15 +30,23 @@ void node_pull_lane_made(Node *node, Lane *lane)
         tenant = MEM_NEW(PullTenant);
         map_put(&node->pull_tenants, lane->tenant, tenant);
     }
-    MEM_PUSH(tenant->lanes, tenant->count, tenant->capacity) = lane;
+    PullLane made = { lane, 0 };
+    MEM_PUSH(tenant->lanes, tenant->count, tenant->capacity) = made;
+    size_t at = tenant->count - 1;
+    for (; at > 0 && lane_stands_before(lane, tenant->lanes[at - 1].lane); at--)
+        tenant->lanes[at] = tenant->lanes[at - 1];
+    tenant->lanes[at] = made;
 }
 
 void node_pull_lane_gone(Node *node, const Lane *lane)
 {
     PullTenant *tenant = map_find(&node->pull_tenants, lane->tenant);
-    for (size_t i = 0; i < tenant->count; i++)
-        if (tenant->lanes[i] == lane)
-            tenant->lanes[i] = tenant->lanes[--tenant->count];
+    size_t at = 0;
+    while (tenant->lanes[at].lane != lane)
+        at++;
+    tenant->count--;
+    memmove(&tenant->lanes[at], &tenant->lanes[at + 1],
+            (tenant->count - at) * sizeof *tenant->lanes);
 }
 
 /* Ready jobs at the front of a lane whose type has no handler any more wait elsewhere. */
@@ -42,14 +57,71 @@ void node_pull_block(Node *node, Lane *lane)
         Head head = lane_take(lane);
         node_block(node, &head);
     }
+    node->pull_stirred = true;
+}
+
+/* --- Jobs whose handler has become one of the other kind ---------------------------- */
+
+#define LANE_FLAGS (JOB_PULL | JOB_SEGREGATED)
+
+bool node_pull_misplaced(const Node *node, const Head *head)
+{
+    const Handler *handler = node_usable_handler(node, head->tenant, head->type);
+    return handler && !(head->flags & JOB_COMMAND) &&
+           (handler->lang == LANG_PULL) != ((head->flags & JOB_PULL) != 0);
+}
+
+/* The ready job waits in the other kind of lane from now on. */
+Head node_pull_replace(Node *node, const Head *head)
+{
+    Head other = *head;
+    bool pull = !(head->flags & JOB_PULL);
+    bool segregated = pull || node_segregates(node, head->tenant);
+    other.flags &= ~(uint32_t)LANE_FLAGS;
+    other.flags |= pull ? (unsigned)JOB_PULL : 0;
+    other.flags |= segregated ? (unsigned)JOB_SEGREGATED : 0;
+    Op *op = node_op(node, OP_MOVE, head->id);
+    op->from = STATE_BIT(JOB_READY);
+    op->to = JOB_READY;
+    op->dt_ms = head->dt_ms;
+    op->fields = FIELD_LANE;
+    op->flags = other.flags & LANE_FLAGS;
+    node_touch(node, head->id);
+    return other;
+}
+
+static void find_misplaced(const Node *node, const HeadList *list, size_t from,
+                           HeadList *out)
+{
+    for (size_t i = from; i < list->count; i++)
+        if (node_pull_misplaced(node, &list->items[i]) &&
+            !map_find(&node->pins, list->items[i].id))
+            MEM_PUSH(out->items, out->count, out->capacity) = list->items[i];
 }
 
 void node_pull_handler_changed(Node *node, uint32_t tenant_number)
 {
+    HeadList misplaced = { 0 };
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
+        const Lane *lane = entry.value;
+        if (lane->tenant != tenant_number)
+            continue;
+        find_misplaced(node, &lane->window, lane->first, &misplaced);
+        find_misplaced(node, &lane->aside, 0, &misplaced);
+    }
+    for (size_t i = 0; i < misplaced.count; i++) {
+        node_unready(node, &misplaced.items[i]);
+        node_ready(node, &misplaced.items[i]);
+    }
+    mem_free(misplaced.items);
     PullTenant *tenant = map_find(&node->pull_tenants, tenant_number);
     for (size_t i = tenant ? tenant->count : 0; i-- > 0;)
-        node_lane_changed(node, tenant->lanes[i]);
+        node_lane_changed(node, tenant->lanes[i].lane);
 }
+
+/* --- At the end ----------------------------------------------------------------------
+ */
 
 static void free_claim(Claim *claim)
 {
@@ -108,31 +180,71 @@ typedef struct Wish {
     Wanted types;
 } Wish;
 
-/* The first job of the lane that the claim would take, that no one is acting on, and that
- * queue and resources allow. */
-static const Head *first_for(Node *node, Lane *lane, const Wish *wish)
+typedef struct Offer {
+    Lane *lane;
+    Admission admission;
+    int64_t dt_ms;
+    JobId id;
+    bool had_turn;
+} Offer;
+
+/* What shares a turn: a queue, or a type of it where the tenant segregates them. */
+static uint64_t turn_key(const Node *node, const Lane *lane)
 {
-    size_t count = lane_count(lane);
-    for (size_t at = 0; at < count; at++) {
-        const Head *head = lane_at(lane, at);
-        Admission admission;
-        if (!wants(&wish->types, head->type) || !node_can_run(node, head) ||
-            map_find(&node->pins, head->id))
-            continue;
-        Admit admit = node_admit_at(node, lane, at, &admission);
-        if (admit == ADMIT_YES)
+    uint32_t type = node_segregates(node, lane->tenant) ? lane->type : 0;
+    return (uint64_t)type << 32 | lane->queue;
+}
+
+/* The lane's next head, from where the search stands, that the claim would take and no
+ * one is acting on; NULL: none. */
+static const Head *next_head(const Node *node, PullLane *at, const Wish *wish)
+{
+    for (; at->look < lane_count(at->lane); at->look++) {
+        const Head *head = lane_at(at->lane, at->look);
+        if (wants(&wish->types, head->type) && !map_find(&node->pins, head->id))
             return head;
-        if (admit == ADMIT_SHUT || (admit == ADMIT_WAIT && !lane->scans))
-            return NULL;
     }
     return NULL;
 }
 
-typedef struct Offer {
-    Lane *lane;
-    const Head *head;
-    bool had_turn;
-} Offer;
+static PullLane *first_of(const Node *node, PullLane *lanes, size_t count,
+                          const Wish *wish)
+{
+    PullLane *best = NULL;
+    const Head *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const Head *head = next_head(node, &lanes[i], wish);
+        if (!head || (best && !lane_head_before(best->lane, head, first)))
+            continue;
+        best = &lanes[i];
+        first = head;
+    }
+    return best;
+}
+
+/* The first job, in the order of the queue, of lanes that share a turn. One that cannot
+ * start for a reason of its own is passed over; what lacks a resource ends the search,
+ * unless the queue's policy looks further. */
+static bool group_offer(Node *node, PullLane *lanes, size_t count, const Wish *wish,
+                        Offer *out)
+{
+    for (size_t i = 0; i < count; i++)
+        lanes[i].look = 0;
+    for (PullLane *at; (at = first_of(node, lanes, count, wish));) {
+        Admit admit = node_admit_at(node, at->lane, at->look, &out->admission);
+        if (admit == ADMIT_YES) {
+            const Head *head = lane_at(at->lane, at->look);
+            out->lane = at->lane;
+            out->dt_ms = head->dt_ms;
+            out->id = head->id;
+            return true;
+        }
+        if (admit == ADMIT_SHUT || (admit == ADMIT_WAIT && !at->lane->scans))
+            return false;
+        at->look++;
+    }
+    return false;
+}
 
 static bool offer_before(const Offer *a, const Offer *b)
 {
@@ -140,33 +252,34 @@ static bool offer_before(const Offer *a, const Offer *b)
         return true;
     if (a->had_turn != b->had_turn)
         return b->had_turn;
-    if (a->head->dt_ms != b->head->dt_ms)
-        return a->head->dt_ms < b->head->dt_ms;
-    return a->head->id < b->head->id;
+    return a->dt_ms != b->dt_ms ? a->dt_ms < b->dt_ms : a->id < b->id;
 }
 
 static Offer best_offer(Node *node, const PullTenant *tenant, const Wish *wish)
 {
     Offer best = { 0 };
-    for (size_t i = 0; i < tenant->count; i++) {
-        Lane *lane = tenant->lanes[i];
-        if (!lane_count(lane) || !wants(&wish->queues, lane->queue))
-            continue;
-        Offer offer = { lane, first_for(node, lane, wish),
-                        map_find(&tenant->offered, lane->queue) != NULL };
-        if (offer.head && offer_before(&offer, &best))
+    for (size_t from = 0, to; from < tenant->count; from = to) {
+        const Lane *lane = tenant->lanes[from].lane;
+        uint64_t key = turn_key(node, lane);
+        to = from + 1;
+        while (to < tenant->count && turn_key(node, tenant->lanes[to].lane) == key)
+            to++;
+        Offer offer = { .had_turn = map_find(&tenant->offered, key) != NULL };
+        if (wants(&wish->queues, lane->queue) &&
+            group_offer(node, &tenant->lanes[from], to - from, wish, &offer) &&
+            offer_before(&offer, &best))
             best = offer;
     }
     return best;
 }
 
 /* A tour is over when every lane that has jobs had its turn. */
-static void take_turn(PullTenant *tenant, const Lane *lane)
+static void take_turn(const Node *node, PullTenant *tenant, const Lane *lane)
 {
-    map_put(&tenant->offered, lane->queue, tenant);
+    map_put(&tenant->offered, turn_key(node, lane), tenant);
     for (size_t i = 0; i < tenant->count; i++)
-        if (lane_count(tenant->lanes[i]) &&
-            !map_find(&tenant->offered, tenant->lanes[i]->queue))
+        if (lane_count(tenant->lanes[i].lane) &&
+            !map_find(&tenant->offered, turn_key(node, tenant->lanes[i].lane)))
             return;
     map_done(&tenant->offered);
 }
@@ -187,29 +300,15 @@ static Running *hold_lease(Node *node, const Head *head, const Claim *claim)
     return running;
 }
 
-/* What the job is charged; it was just found to be allowed. */
-static void charge(Node *node, const Offer *offer, Admission *out)
-{
-    size_t at = 0;
-    while (lane_at(offer->lane, at)->id != offer->head->id)
-        at++;
-    Admit admit = node_admit_at(node, offer->lane, at, out);
-    assert(admit == ADMIT_YES);
-    (void)admit;
-}
-
 static ClaimItem give(Node *node, PullTenant *tenant, const Offer *offer,
                       const Claim *claim)
 {
-    Head head = *offer->head;
-    Admission admission;
-    charge(node, offer, &admission);
-    lane_remove(offer->lane, head.id);
-    take_turn(tenant, offer->lane);
+    Head head = lane_take_at(offer->lane, offer->admission.at);
+    take_turn(node, tenant, offer->lane);
     node_lane_changed(node, offer->lane);
     head.attempt++;
     Running *running = hold_lease(node, &head, claim);
-    node_book(node, running, &admission);
+    node_book(node, running, &offer->admission);
     Op *op = node_op(node, OP_CLAIM, head.id);
     op->from = STATE_BIT(JOB_READY);
     op->attempt = head.attempt;
@@ -262,7 +361,7 @@ static bool loading(const Node *node, const Claim *claim)
     uint32_t number = names_find(&node->names, claim->tenant);
     const PullTenant *tenant = number ? map_find(&node->pull_tenants, number) : NULL;
     for (size_t i = 0; tenant && i < tenant->count; i++)
-        if (tenant->lanes[i]->loading)
+        if (tenant->lanes[i].lane->loading)
             return true;
     return false;
 }
@@ -288,7 +387,7 @@ void node_claim(Node *node, const Event *event)
     while (*last)
         last = &(*last)->next;
     *last = claim;
-    node->touched_pass = true;
+    node->pull_stirred = node->touched_pass = true;
 }
 
 static bool waits_on(const Node *node, const Claim *claim)
@@ -297,8 +396,16 @@ static bool waits_on(const Node *node, const Claim *claim)
     return late_ms < 0 || (loading(node, claim) && late_ms < LOAD_PATIENCE_MS);
 }
 
+/* Only when something has changed that could help a claim, and by the clock: limits of
+ * queues and managers have their own. */
 void node_pull_pass(Node *node)
 {
+    bool due =
+        node->now.boot_ms >= node->claims_boot || node->now.boot_ms >= node->pull_boot;
+    if (!node->claims || !(node->pull_stirred || due || node->draining))
+        return;
+    node->pull_stirred = false;
+    node->pull_boot = node->now.boot_ms + TICK_MS;
     node->claims_boot = TIME_NEVER;
     for (Claim **at = &node->claims; *at;) {
         Claim *claim = *at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_pull_test.c - jobs for workers that come and ask: claims, leases, results. */
+#include "core/node_limits.h"
 #include "core/node_rig.h"
 
 #include <setjmp.h>
@@ -156,7 +157,7 @@ static void a_claim_waits_for_work(void **state)
     rig_close(rig);
 }
 
-/* S2.84, S3.54: by priority inside a queue, in turns between queues. */
+/* S3.54: by priority inside a queue, in turns between queues. */
 static void jobs_are_given_in_order_and_in_turns(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void a_claim_names_queues_and_types(void **state)
     rig_close(rig);
 }
 
-/* S1.25, S1.28: who is not heard from loses the job, charged, with the usual delay. */
+/* S1.28: who is not heard from loses the job, charged, with the usual delay. */
 static void a_lapsed_lease_is_an_error_of_the_attempt(void **state)
 {
     (void)state;
@@ -323,7 +324,7 @@ static void max_run_time_counts_for_workers_too(void **state)
     rig_close(rig);
 }
 
-/* S1.8, S2.28: a restart loses no claim; leases begin anew, in full. */
+/* A restart loses no claim; leases begin anew, in full. */
 static void leases_begin_anew_after_a_restart(void **state)
 {
     (void)state;
@@ -369,7 +370,7 @@ static void a_job_that_was_not_delivered_is_given_back(void **state)
     rig_close(rig);
 }
 
-/* S2.71: jobs that come with a result are there when it is, and only then. */
+/* Jobs that come with a result are there when it is, and only then. */
 static void a_result_brings_jobs(void **state)
 {
     (void)state;
@@ -428,6 +429,138 @@ static void a_job_whose_handler_is_gone_waits(void **state)
     rig_close(rig);
 }
 
+static void small_windows(NodeSettings *settings)
+{
+    settings->window_jobs = 4;
+}
+
+/* A claim finds its types however many jobs of others wait before them. */
+static void a_type_is_found_behind_many_others(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(small_windows);
+    rig_define(rig, "mail", &pull);
+    rig_define(rig, "scan", &pull);
+    JobId first = 0;
+    for (int i = 0; i < 50; i++) {
+        JobId id = add(rig, "mail", "a");
+        first = first ? first : id;
+    }
+    JobId scan = add(rig, "scan", "a");
+    Event event = claim_event(1, 0);
+    event.claim.types = SLICE_LITERAL("scan\0");
+    assert_int_equal(rig_send(rig, event), ERR_OK);
+    assert_int_equal(answered(rig, rig->last_request)->count, 1);
+    assert_int_equal(answered(rig, rig->last_request)->items[0].id, scan);
+    assert_int_equal(take_one(rig), first); /* and all of a queue are one line */
+    Job urgent = rig_typed_job("scan");
+    urgent.queue = SLICE_LITERAL("a");
+    urgent.priority = 9;
+    JobId id = rig_add(rig, &urgent);
+    assert_int_equal(take_one(rig), id);
+    rig_close(rig);
+}
+
+static void set_queue(Rig *rig, QueueDef def)
+{
+    Buf value = { 0 };
+    def.tenant = SLICE_LITERAL("default");
+    queue_pack(&value, &def);
+    Event event = { .kind = EVENT_DEFINE,
+                    .table = SLICE_LITERAL(QUEUE_TABLE),
+                    .tenant = def.tenant,
+                    .key = def.name,
+                    .value = buf_slice(&value) };
+    assert_int_equal(rig_send(rig, event), ERR_OK);
+    buf_done(&value);
+}
+
+static void set_quantity(Rig *rig, const char *key, int64_t quantity)
+{
+    Buf value = { 0 };
+    ResourceDef def = resource_default(slice_text(key), RESOURCE_QUANTITY);
+    def.quantity = quantity;
+    resource_pack(&value, &def);
+    Event event = { .kind = EVENT_DEFINE,
+                    .table = SLICE_LITERAL(RESOURCE_TABLE),
+                    .key = slice_text(key),
+                    .value = buf_slice(&value) };
+    assert_int_equal(rig_send(rig, event), ERR_OK);
+    buf_done(&value);
+}
+
+/* Workers take no slot of the node, but what queues and managers have counts, and a claim
+ * that waits hears when there is room again. */
+static void limits_of_queues_and_managers_count_for_claims(void **state)
+{
+    (void)state;
+    Rig *rig = open_rig();
+    QueueDef narrow = { 0 };
+    narrow.name = SLICE_LITERAL("narrow");
+    narrow.has_slots = true;
+    narrow.slots = 1;
+    set_queue(rig, narrow);
+    set_quantity(rig, "licence", 2);
+    JobId first = add(rig, "mail", "narrow");
+    JobId second = add(rig, "scan", "narrow");
+    assert_int_equal(take_one(rig), first);
+    assert_int_equal(rig_send(rig, claim_event(5, MS_PER_MIN)), ERR_BUSY);
+    Requester waiting = rig->last_request;
+    assert_int_equal(finish(rig, first, 200), CLAIM_OK);
+    assert_non_null(answered(rig, waiting));
+    assert_int_equal(answered(rig, waiting)->items[0].id, second);
+    assert_int_equal(finish(rig, second, 200), CLAIM_OK);
+    for (int i = 0; i < 3; i++) {
+        Job job = rig_typed_job("mail");
+        job.resources = SLICE_LITERAL("licence=1\0");
+        rig_add(rig, &job);
+    }
+    assert_int_equal(rig_send(rig, claim_event(5, 0)), ERR_OK);
+    assert_int_equal(answered(rig, rig->last_request)->count, 2);
+    JobId one = answered(rig, rig->last_request)->items[0].id;
+    assert_int_equal(take_one(rig), 0);
+    assert_int_equal(finish(rig, one, 404), CLAIM_OK);
+    assert_true(take_one(rig) != 0);
+    rig_close(rig);
+}
+
+/* A type with a pull handler is never given to runners, whenever it became one; and the
+ * other way round. */
+static void jobs_follow_their_handler_to_workers_and_back(void **state)
+{
+    (void)state;
+    static const Handler plain = { .lang = LANG_SH, .body = { "true", 4 } };
+    Rig *rig = rig_open(small_windows);
+    rig_slots(rig, 0);
+    assert_int_equal(rig_define(rig, "mail", &plain), 1);
+    JobId ids[12];
+    for (size_t i = 0; i < 12; i++) /* most of them are only in the store */
+        ids[i] = add(rig, "mail", "a");
+    assert_int_equal(take_one(rig), 0);
+    assert_int_equal(rig_define(rig, "mail", &pull), 2);
+    rig_slots(rig, 2);
+    assert_int_equal(rig_count(rig, EFFECT_START, 0), 0);
+    size_t taken = 0;
+    for (JobId id; taken < 6 && (id = take_one(rig)); taken++)
+        assert_int_equal(id, ids[taken]);
+    assert_int_equal(taken, 6);
+    assert_int_equal(rig_define(rig, "mail", &plain), 3);
+    assert_int_equal(take_one(rig), 0);
+    for (size_t i = 0; i < 20; i++) {
+        for (size_t k = 6; k < 12; k++)
+            if (rig_state(rig, ids[k]) == JOB_RUNNING)
+                rig_exit(rig, ids[k], 0);
+    }
+    for (size_t i = 0; i < 12; i++) {
+        assert_int_equal(rig_state(rig, ids[i]), i < 6 ? JOB_RUNNING : JOB_DONE);
+        assert_int_equal((rig_find(rig, ids[i])->flags & JOB_PULL) != 0, i < 6);
+    }
+    assert_int_equal(finish(rig, ids[0], 500), CLAIM_OK); /* it began with a worker */
+    rig_wait(rig, 2 * MS_PER_MIN);
+    assert_int_equal(rig_count(rig, EFFECT_START, ids[0]), 1);
+    rig_close(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +579,9 @@ int main(void)
         cmocka_unit_test(a_result_brings_jobs),
         cmocka_unit_test(nothing_is_given_while_disabled_or_draining),
         cmocka_unit_test(a_job_whose_handler_is_gone_waits),
+        cmocka_unit_test(a_type_is_found_behind_many_others),
+        cmocka_unit_test(limits_of_queues_and_managers_count_for_claims),
+        cmocka_unit_test(jobs_follow_their_handler_to_workers_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

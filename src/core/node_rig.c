@@ -113,6 +113,10 @@ static void store_move(Rig *rig, Job *job, const Op *op)
         job->queue = slice_copy(&rig->arena, op->queue);
         job->flags &= ~(uint32_t)JOB_OPEN_QUEUE;
     }
+    if (op->fields & FIELD_LANE) {
+        uint32_t lane = JOB_PULL | JOB_SEGREGATED;
+        job->flags = (job->flags & ~lane) | (op->flags & lane);
+    }
     if (op->fields & FIELD_PAYLOAD)
         job->payload = slice_copy(&rig->arena, op->payload);
     if (op->fields & FIELD_TAGS)

@@ -51,7 +51,7 @@ void node_let_go(Node *node, Running *running)
     map_remove(&node->running, running->head.id);
     node_unbook(node, running);
     node_running_free(node, running);
-    node->touched_pass = true;
+    node->pull_stirred = node->touched_pass = true;
 }
 
 /* When the attempt next needs a look: its time limit, or the next stage of its end. */

@@ -8,6 +8,7 @@
 #include "core/handler.h"
 #include "core/lane.h"
 #include "core/node.h"
+#include "core/node_pull.h"
 #include "core/outcome.h"
 #include "core/queue.h"
 #include "core/schedule.h"
@@ -62,25 +63,6 @@ typedef struct Running {
     int64_t lease_boot;   /* its end */
     int64_t renewed_boot; /* when the store was last told */
 } Running;
-
-/* A claim that waits for jobs, and what it would take. */
-typedef struct Claim {
-    struct Claim *next;
-    Arena arena;
-    Requester request;
-    Slice tenant;
-    ClaimAsk ask;
-    size_t max;
-    int64_t until_boot;
-} Claim;
-
-/* The lanes of a tenant that pull workers are given jobs of. */
-typedef struct PullTenant {
-    Lane **lanes;
-    size_t count;
-    size_t capacity;
-    Map offered; /* queues that had their turn in this tour */
-} PullTenant;
 
 /* A question to the store, and what to do with the answer. */
 typedef struct Asked {
@@ -148,6 +130,8 @@ struct Node {
     Map pull_tenants;    /* PullTenant by tenant */
     Claim *claims;       /* that wait, oldest first */
     int64_t claims_boot; /* when the first of them has waited long enough */
+    int64_t pull_boot;   /* when they are looked at again in any case */
+    bool pull_stirred;   /* or at once: something has changed that may help one */
     bool *slots;         /* taken or not, by number - 1 */
     size_t slot_capacity;
     uint32_t slots_used;

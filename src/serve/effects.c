@@ -119,6 +119,10 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
             start_call(daemon, job, handler, deadline_ms);
             return;
         }
+        if (handler && handler->lang == LANG_PULL) { /* since it was claimed */
+            cannot_start(daemon, job, "its handler is for pull workers now", true);
+            return;
+        }
         if (!handler || handler_order(handler, &arena, &running, &why)) {
             cannot_start(daemon, job, handler ? why.text : "its handler is gone",
                          !handler);

@@ -157,6 +157,10 @@ static void change_fields(Job *job, const Op *op)
         job->queue = op->queue;
         job->flags &= ~(uint32_t)JOB_OPEN_QUEUE;
     }
+    if (op->fields & FIELD_LANE) {
+        uint32_t lane = JOB_PULL | JOB_SEGREGATED;
+        job->flags = (job->flags & ~lane) | (op->flags & lane);
+    }
     if (op->fields & FIELD_PAYLOAD)
         job->payload = op->payload;
     if (op->fields & FIELD_TAGS)

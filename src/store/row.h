@@ -32,6 +32,8 @@
  *   MOVE: state, dt, reason; into a final state the end is at_ms; RUN_AT takes dt, and
  *   window_from unless 0; RETRY takes window_from, clears retry_number and JOB_LOSSES.
  *
+ *   With LANE the flags JOB_PULL and JOB_SEGREGATED are the op's.
+ *
  *   PAUSE: state; dt unless 0. */
 #ifndef STORE_ROW_H
 #define STORE_ROW_H

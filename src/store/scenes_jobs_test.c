@@ -210,34 +210,6 @@ static void a_heartbeat_renews_the_owners_leases(Scene *scene)
     assert_int_equal(scene_do(scene, &beat), OP_APPLIED);
 }
 
-/* S1.11: the lease of a pull worker is renewed by the worker, not by its node. */
-static void a_pull_workers_lease_is_its_own(Scene *scene)
-{
-    Job *job = scene_job(scene, "q");
-    job->flags = JOB_PULL;
-    JobId id = scene_add(scene, job);
-    Op claim = scene_claim(scene, id, 1);
-    claim.message = SLICE_LITERAL("worker-7");
-    assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
-    assert_true(slice_is(scene_must_get(scene, id).message, "worker-7"));
-    Op beat = scene_op(OP_BEAT, 0);
-    beat.lock = SLICE_LITERAL(SCENE_SYSID);
-    beat.at_ms = SCENE_WALL + 9000;
-    beat.dt_ms = SCENE_WALL + 39000;
-    assert_int_equal(scene_do(scene, &beat), OP_APPLIED);
-    assert_int_equal(scene_must_get(scene, id).dt_ms, claim.dt_ms);
-    Op renew = scene_op(OP_PROGRESS, id);
-    renew.attempt = 1;
-    renew.lock = SLICE_LITERAL(SCENE_SYSID);
-    renew.progress = -1;
-    renew.at_ms = SCENE_WALL + 10000;
-    renew.dt_ms = SCENE_WALL + 70000;
-    assert_int_equal(scene_do(scene, &renew), OP_APPLIED);
-    assert_int_equal(scene_must_get(scene, id).dt_ms, renew.dt_ms);
-    assert_int_equal(scene_must_get(scene, id).beat_ms, renew.at_ms);
-    assert_int_equal(scene_must_get(scene, id).progress, -1);
-}
-
 static void progress_is_kept_while_it_runs(Scene *scene)
 {
     JobId id = scene_add_running(scene);
@@ -755,7 +727,6 @@ const SceneRow scenes_of_jobs[] = {
     SCENE(many_and_large_lines_become_jobs),
     SCENE(a_claim_takes_a_ready_job_once),
     SCENE(a_heartbeat_renews_the_owners_leases),
-    SCENE(a_pull_workers_lease_is_its_own),
     SCENE(progress_is_kept_while_it_runs),
     SCENE(a_finished_job_is_archived),
     SCENE(a_failed_attempt_is_kept_and_tried_again),

@@ -680,7 +680,64 @@ static void each_event_is_counted_once(Scene *scene)
     assert_int_equal(counts.finished[2] + counts.finished[3], 0);
 }
 
+/* S1.11: the lease of a pull worker is renewed by the worker, not by its node. */
+static void a_pull_workers_lease_is_its_own(Scene *scene)
+{
+    Job *job = scene_job(scene, "q");
+    job->flags = JOB_PULL;
+    JobId id = scene_add(scene, job);
+    Op claim = scene_claim(scene, id, 1);
+    claim.message = SLICE_LITERAL("worker-7");
+    assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
+    assert_true(slice_is(scene_must_get(scene, id).message, "worker-7"));
+    Op beat = scene_op(OP_BEAT, 0);
+    beat.lock = SLICE_LITERAL(SCENE_SYSID);
+    beat.at_ms = SCENE_WALL + 9000;
+    beat.dt_ms = SCENE_WALL + 39000;
+    assert_int_equal(scene_do(scene, &beat), OP_APPLIED);
+    assert_int_equal(scene_must_get(scene, id).dt_ms, claim.dt_ms);
+    Op renew = scene_op(OP_PROGRESS, id);
+    renew.attempt = 1;
+    renew.lock = SLICE_LITERAL(SCENE_SYSID);
+    renew.progress = -1;
+    renew.at_ms = SCENE_WALL + 10000;
+    renew.dt_ms = SCENE_WALL + 70000;
+    assert_int_equal(scene_do(scene, &renew), OP_APPLIED);
+    assert_int_equal(scene_must_get(scene, id).dt_ms, renew.dt_ms);
+    assert_int_equal(scene_must_get(scene, id).beat_ms, renew.at_ms);
+    assert_int_equal(scene_must_get(scene, id).progress, -1);
+}
+
+/* A ready job may go from the lane of runners to that of pull workers and back. */
+static void a_job_changes_its_lane(Scene *scene)
+{
+    JobId id = scene_add_ready(scene, "q");
+    JobId other = scene_add_ready(scene, "q");
+    Op move = scene_move(scene, id, JOB_READY);
+    move.dt_ms = SCENE_WALL;
+    move.fields = FIELD_LANE;
+    move.flags = JOB_PULL | JOB_SEGREGATED;
+    assert_int_equal(scene_do(scene, &move), OP_APPLIED);
+    Job job = scene_must_get(scene, id);
+    assert_int_equal(job.flags & (JOB_PULL | JOB_SEGREGATED), JOB_PULL | JOB_SEGREGATED);
+    scene_expect_window(scene, "q", &other, 1);
+    Loaded window = scene_load(scene, &(Load){ .kind = LOAD_WINDOW,
+                                               .tenant = SLICE_LITERAL(SCENE_TENANT),
+                                               .queue = SLICE_LITERAL("q"),
+                                               .key = job.type,
+                                               .pull = true });
+    assert_int_equal(window.count, 1);
+    assert_true(window.jobs[0].id == id);
+    loaded_done(&window);
+    move.flags = 0;
+    assert_int_equal(scene_do(scene, &move), OP_APPLIED);
+    const JobId both[] = { id, other };
+    scene_expect_window(scene, "q", both, 2);
+}
+
 const SceneRow scenes_of_the_rest[] = {
+    SCENE(a_pull_workers_lease_is_its_own),
+    SCENE(a_job_changes_its_lane),
     SCENE(bookings_stay_with_their_attempt),
     SCENE(an_aged_window_is_in_its_own_order),
     SCENE(each_event_is_counted_once),

@@ -95,7 +95,7 @@ def test_a_worker_takes_a_job_and_finishes_it(tenant):
     (200, "done", "ok"), (404, "failed", "failed"), (150, "rejected", "retry"),
     (500, "rejected", "error")])
 def test_the_status_decides(tenant, exitcode, state, code):
-    """S2.35: status codes of a worker are those of any job."""
+    """S2.50, S2.52 to S2.55: status codes of a worker are those of any job."""
     id = tenant.add(max_retries=0)
     assert tenant.finish(tenant.one(), exitcode=exitcode, error="because") == "ok"
     job = tenant.api.job(id)
@@ -128,7 +128,7 @@ def test_many_at_once_by_queue_and_type(node):
 
 
 def test_a_lapsed_lease_is_an_error_with_the_usual_delay(node, tenant):
-    """S1.25, S2.25: a worker that is not heard from loses its job, which runs again."""
+    """S1.28: a worker that is not heard from loses its job, which runs again."""
     before, late = metric(node, "pawl_leases_expired_total"), \
         metric(node, "pawl_late_results_total")
     id = tenant.add(retry_delay="PT0.1S", max_retries=1)
@@ -162,7 +162,7 @@ def test_a_cancel_is_heard_at_the_next_renewal(tenant):
 
 
 def test_jobs_come_with_a_result(tenant):
-    """S2.71: what a result adds is durable with it, of the same tenant whatever it says."""
+    """What a result adds is durable with it, of the same tenant whatever it says."""
     id = tenant.add(max_retries=3, retry_delay="PT0.1S")
     more = [{"type": "mail", "payload": "x", "tenant": "other", "priority": 9}]
     assert tenant.finish(tenant.one(), exitcode=500, jobs=more) == "ok"
@@ -215,7 +215,7 @@ def test_tenants_do_not_see_each_other(node, tenant):
 
 
 def test_claims_survive_any_restart():
-    """S1.8, S2.28: tokens stay right over kill -9; leases begin anew; nothing is lost."""
+    """Tokens stay right over kill -9; leases begin anew; nothing is lost."""
     with Place() as place:
         node = place.daemon().start()
         tenant = Tenant(node)
@@ -237,3 +237,18 @@ def test_claims_survive_any_restart():
         assert tenant.finish(jobs[dropped]) == "late"
         assert tenant.one()["id"] == waiting
         assert node.stop(60) == 0
+
+
+def test_a_type_goes_to_workers_when_its_handler_does(tenant):
+    """What waits follows the newest handler: to workers, and back to runners."""
+    tenant.api.request("PATCH", "/config", {"max_concurrent_jobs": 0})
+    tenant.handler("both", lang="sh", body="true")
+    ids = [tenant.add("both") for _ in range(3)]
+    assert tenant.claim(max=10) == []
+    tenant.handler("both")
+    assert [job["id"] for job in tenant.claim(max=2, wait="PT60S")] == ids[:2]
+    tenant.api.request("PATCH", "/config", {"max_concurrent_jobs": 2})
+    assert tenant.api.job(ids[2])["state"] == "ready"
+    tenant.handler("both", lang="sh", body="true")
+    assert tenant.api.until(ids[2], seconds=60)["state"] == "done"
+    assert tenant.api.job(ids[0])["state"] == "running" # the worker's, still

@@ -128,7 +128,7 @@ def test_a_job_is_a_post_of_its_payload(tenant, hook):
     (204, "done", "ok"), (302, "rejected", "retry"), (404, "failed", "failed"),
     (503, "rejected", "error")])
 def test_the_status_is_the_exit_code(tenant, hook, status, state, code):
-    """B2.7, S2.35"""
+    """B2.7, S2.50, S2.52 to S2.55: an HTTP status is a job's status."""
     tenant.set(hook.url)
     headers = {"Location": "http://127.0.0.1/"} if status == 302 else {}
     hook.answer = lambda path, body: (status, headers, b"")
@@ -239,7 +239,7 @@ def test_what_is_no_url_is_refused(tenant):
 
 
 def test_calls_end_with_the_daemon_and_are_made_again(hook):
-    """S2.28: a call that was under way is lost uncharged, and made again."""
+    """A call that was under way is lost uncharged, and made again."""
     with Place() as place:
         node = place.daemon(*OPTIONS).start()
         tenant = Tenant(node)
