@@ -72,6 +72,7 @@ typedef struct Effect {
     int64_t deadline_ms; /* wall; 0: none */
     uint32_t slot;       /* 1-based */
     Slice bookings;      /* what it holds of resources; see resource.h */
+    bool warm;           /* shares the slot: for a warm context */
     /* LOAD */
     LoadWhat what;
     uint64_t token;

@@ -71,9 +71,11 @@ typedef struct Lane {
     bool pull;
     bool more;
     bool loading;
-    bool overflow; /* more came than is kept: the load under way is void */
-    bool resting;  /* empty, but kept until the tour in which it had its turn is over */
-    uint64_t tour; /* the scheduling tour in which it is next offered */
+    bool overflow;  /* more came than is kept: the load under way is void */
+    bool resting;   /* empty, but kept until the tour in which it had its turn is over */
+    uint32_t reach; /* how many times longer than usual its window is; 0: as usual */
+    int64_t asked_boot; /* when the store was last asked for more */
+    uint64_t tour;      /* the scheduling tour in which it is next offered */
     HeadList window;
     size_t first; /* window.items[first] is the next job */
     HeadList aside;

@@ -358,7 +358,7 @@ int64_t node_next_wake(const Node *node)
 void node_load_running(Node *node, const Job *job)
 {
     Head head = head_of(job, &node->names);
-    Running *running = node_hold(node, &head);
+    Running *running = node_hold(node, &head, &(BatchPlace){ 0 });
     running->started_ms = job->started_ms;
     running->ready_ms = job->started_ms;
     running->paused_boot = job->state == JOB_PAUSED ? 1 : 0;
@@ -475,18 +475,28 @@ bool node_running_find(const Node *node, JobId id, RunningJob *out)
     return running != NULL;
 }
 
+bool node_changed_since(const Node *node, JobId id, uint64_t number)
+{
+    return node_touched_since(node, id, number) || map_find(&node->running, id);
+}
+
 void node_check(const Node *node)
 {
     uint32_t taken = 0;
     node_limits_check(node);
-    for (size_t i = 0; i < node->slot_capacity; i++)
-        taken += node->slots[i];
+    size_t jobs = 0;
+    for (size_t i = 0; i < node->slot_capacity; i++) {
+        const Slot *slot = &node->slots[i];
+        taken += slot->jobs > 0;
+        jobs += slot->jobs;
+        assert(slot->jobs <= 1 || slot->warm);
+    }
     assert(taken == node->slots_used);
     MapEntry entry;
-    uint32_t here = 0;
+    size_t here = 0;
     for (size_t at = 0; map_next(&node->running, &at, &entry);)
         here += !is_pull(entry.value);
-    assert(node->slots_used == here);
+    assert(jobs == here);
     for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
         const Lane *lane = entry.value;
         lane_check(lane);

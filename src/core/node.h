@@ -7,7 +7,8 @@
  * way with the store. Everything else is in the store.
  *
  * What must hold after each step (node_check):
- *   N1  slots in use = attempts held, but for those of pull workers; never more than the
+ *   N1  every attempt held is in a slot, but for those of pull workers; a slot in use
+ *       holds one attempt, or those of one warm context; never more slots than the
  *       setting allows to start.
  *   N2  a job is in at most one of: a lane's window, the running attempts.
  *   N3  windows are sorted, and hold every ready job of their lane up to their last key,
@@ -125,6 +126,10 @@ const Handler *node_handler(const Node *node, Slice tenant, Slice type);
 
 /* Niceness of a job's processes, if its queue turns priorities into it (S3.6). */
 int node_job_nice(const Node *node, const Job *job);
+
+/* Whether a job was changed by a later turn than `number`, or runs: what the store said
+ * of it then is old. */
+bool node_changed_since(const Node *node, JobId id, uint64_t number);
 
 /* Asserts N1 to N3; used by tests and the simulation after each step. */
 void node_check(const Node *node);

@@ -63,6 +63,10 @@ static void act_running(Node *node, Running *running, const Event *event)
     bool ends = event->action == ACT_CANCEL || event->action == ACT_KILL ||
                 event->action == ACT_REMOVE;
     bool pauses = event->action == ACT_PAUSE || event->action == ACT_RESUME;
+    if (event->action == ACT_PAUSE && running->warm) {
+        node_reply(node, event->request, ERR_CONFLICT, "shared_context");
+        return;
+    }
     if (!state_in(state, allowed) || (stopping && !ends) ||
         (pauses && running->unpausable)) {
         reply_conflict(node, event->request, allowed);

@@ -200,7 +200,8 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     node->ending = NULL;
     node->outcome = NULL;
     node_touch(node, running->head.id);
-    forget(node, running->head.id, running->head.attempt);
+    if (!running->warm) /* of those nothing is kept */
+        forget(node, running->head.id, running->head.attempt);
     JobState was = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;
     Effect *changed = node_changed(node, &running->head, was, verdict.state);
     changed->code = outcome.code;

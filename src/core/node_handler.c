@@ -13,9 +13,14 @@ static uint64_t handler_key(uint32_t tenant, uint32_t type)
     return (uint64_t)tenant << 32 | type;
 }
 
+HandlerEntry *node_handler_entry(const Node *node, uint32_t tenant, uint32_t type)
+{
+    return map_find(&node->handlers, handler_key(tenant, type));
+}
+
 const Handler *node_find_handler(const Node *node, uint32_t tenant, uint32_t type)
 {
-    const HandlerEntry *entry = map_find(&node->handlers, handler_key(tenant, type));
+    const HandlerEntry *entry = node_handler_entry(node, tenant, type);
     return entry ? &entry->handler : NULL;
 }
 
@@ -41,9 +46,11 @@ static const Handler *remember(Node *node, const Handler *handler)
     uint64_t key = handler_key(tenant, type);
     HandlerEntry *entry = MEM_NEW(HandlerEntry);
     entry->handler = handler_copy(&entry->arena, handler);
+    entry->warm = node_batch_kind(node, handler);
     HandlerEntry *before = map_find(&node->handlers, key);
     map_put(&node->handlers, key, entry);
     if (before) {
+        entry->pace = before->pace; /* its jobs are still in hand */
         arena_done(&before->arena);
         mem_free(before);
     }

@@ -3,6 +3,7 @@
 #ifndef CORE_NODE_INSIDE_H
 #define CORE_NODE_INSIDE_H
 
+#include "core/node_batch.h"
 #include "core/node_state.h"
 
 /* node_add.c */
@@ -18,6 +19,7 @@ JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
 void node_keys_applied(Node *node, uint64_t number);
 
 /* node_handler.c */
+HandlerEntry *node_handler_entry(const Node *node, uint32_t tenant, uint32_t type);
 const Handler *node_find_handler(const Node *node, uint32_t tenant, uint32_t type);
 const Handler *node_usable_handler(const Node *node, uint32_t tenant, uint32_t type);
 void node_define_handler(Node *node, const Event *event);
@@ -60,7 +62,8 @@ void node_pins_free(Node *node);
 void node_pass(Node *node);
 
 /* node_run.c */
-Running *node_hold(Node *node, const Head *head);
+/* In this slot, or, with 0, in a free one. */
+Running *node_hold(Node *node, const Head *head, const BatchPlace *place);
 void node_hold_handler(Node *node, Running *running); /* it keeps this version's say */
 void node_let_go(Node *node, Running *running);
 void node_running_free(Node *node, Running *running);
@@ -120,7 +123,6 @@ void node_reload_lanes(Node *node);
 void node_applied(Node *node, uint64_t number);
 void node_touch(Node *node, JobId id);
 bool node_touched_since(const Node *node, JobId id, uint64_t number);
-size_t node_window_limit(const Node *node);
 size_t node_lane_limit(const Node *node, const Lane *lane);
 
 /* node.c */

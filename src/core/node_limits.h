@@ -79,10 +79,6 @@ void node_unbook(Node *node, Running *running); /* by node_let_go */
 /* After a restart: what the store says it holds. */
 void node_book_loaded(Node *node, Running *running, Slice bookings);
 
-/* node_pass.c: the admitted head of the lane starts here and now, in a slot of its own.
- */
-Running *node_start(Node *node, Lane *lane, const Admission *admission);
-
 /* --- Lanes that cannot be offered ----------------------------------------------------
  */
 

@@ -30,7 +30,7 @@ static uint64_t lane_key(Node *node, const Head *head)
     return (uint64_t)head->tenant << 33 | (uint64_t)line_number(node, head) << 1 | pull;
 }
 
-size_t node_window_limit(const Node *node)
+static size_t window_limit(const Node *node)
 {
     if (node->settings.window_jobs)
         return node->settings.window_jobs;
@@ -92,11 +92,28 @@ Lane *node_lane(Node *node, const Head *head)
 /* A lane whose heads may be passed over needs to see as many as are looked at. */
 size_t node_lane_limit(const Node *node, const Lane *lane)
 {
-    return lane->scans ? SCAN_JOBS_MAX : node_window_limit(node);
+    size_t limit = window_limit(node) * (lane->reach ? lane->reach : 1);
+    if (lane->scans && limit < SCAN_JOBS_MAX)
+        return SCAN_JOBS_MAX;
+    return limit < WINDOW_JOBS_LONG ? limit : WINDOW_JOBS_LONG;
+}
+
+/* A lane that used up its window in no time gets a longer one: the store's answer takes
+ * longer than a warm context needs for the jobs of a short one. */
+static void set_reach(const Node *node, Lane *lane)
+{
+    int64_t since_ms = node->now.boot_ms - lane->asked_boot;
+    uint32_t reach = lane->reach ? lane->reach : 1;
+    if (lane->asked_boot && since_ms < WINDOW_SHORT_MS)
+        lane->reach = reach * 4 < WINDOW_REACH_MAX ? reach * 4 : WINDOW_REACH_MAX;
+    if (since_ms > WINDOW_CALM_MS)
+        lane->reach = 0;
+    lane->asked_boot = node->now.boot_ms;
 }
 
 static void ask_window(Node *node, Lane *lane)
 {
+    set_reach(node, lane);
     Asked *asked;
     Effect *effect = node_ask(node, WANT_WINDOW, &asked);
     asked->lane = lane;

@@ -28,12 +28,11 @@ static void tenant_turn(Node *node, uint32_t number, uint64_t tour)
     }
 }
 
-/* The lane had its turn, and with it, where fairness goes by tenant, its sisters. */
-static void take_turn(Node *node, Lane *lane)
+/* The lane had its turn, or as many as it started jobs, and with it, where fairness goes
+ * by tenant, its sisters. */
+static void took_turns(Node *node, Lane *lane, uint32_t turns)
 {
-    if (lane->tour > node->tour)
-        node_tour_begin(node, lane->tour);
-    lane->tour++;
+    lane->tour += turns;
     if (node->settings.fair_tenants)
         tenant_turn(node, lane->tenant, lane->tour);
 }
@@ -52,6 +51,7 @@ static void record_claim(Node *node, const Running *running)
     start->id = head->id;
     start->attempt = head->attempt;
     start->slot = running->slot;
+    start->warm = running->warm;
     start->deadline_ms = deadline_ms(node, head);
     start->bookings = op->bookings;
     Effect *changed = node_changed(node, head, JOB_READY, JOB_RUNNING);
@@ -59,14 +59,13 @@ static void record_claim(Node *node, const Running *running)
     changed->wait_ms = waited_ms > 0 ? waited_ms : 0;
 }
 
-Running *node_start(Node *node, Lane *lane, const Admission *admission)
+static void start(Node *node, Lane *lane, const Admission *admission, BatchPlace *place)
 {
-    node_lane_out(node, lane);
-    take_turn(node, lane); /* a new tour forgets lanes that are empty: not this one */
     Head head = lane_take_at(lane, admission->at);
-
     head.attempt++;
-    Running *running = node_hold(node, &head);
+    Running *running = node_hold(node, &head, place);
+    place->slot = running->slot;
+    node_batch_began(node, running);
     running->started_ms = node->now.wall_ms;
     /* A control file's dt may be older than the job: it waits since it is here. */
     running->ready_ms =
@@ -76,14 +75,41 @@ Running *node_start(Node *node, Lane *lane, const Admission *admission)
     node_book(node, running, admission);
     /* The limit is the job's own: it counts from its start. Until that is told, a start
      * that never comes must not last for ever. */
-    if (head.max_run_ms)
+    if (head.max_run_ms && !running->warm)
         running->deadline_boot = node->now.boot_ms + head.max_run_ms + START_WAIT_MS;
     node_timer_set(node, running);
     record_claim(node, running);
+    node->started++;
+}
+
+/* Whether the first job of the lane may follow the one before into its slot. */
+static bool follows(Node *node, Lane *lane, uint32_t type, Admission *out)
+{
+    const Head *head = lane_first(lane);
+    return head && head->type == type && !(head->flags & JOB_COMMAND) &&
+           !map_find(&node->pins, head->id) &&
+           node_admit_at(node, lane, 0, out) == ADMIT_YES;
+}
+
+/* The lane's turn: the admitted job, and for a warm context those of the same type behind
+ * it. Fairness counts jobs: where others wait, so many turns are used up. */
+static void start_turn(Node *node, Lane *lane, const Admission *admitted,
+                       BatchPlace *place)
+{
+    Admission admission = *admitted;
+    uint32_t type = lane_at(lane, admission.at)->type;
+    uint32_t jobs = admission.at ? 1 : place->jobs; /* others were passed over */
+    uint32_t started = 0;
+    node_lane_out(node, lane);
+    if (lane->tour > node->tour)
+        node_tour_begin(node, lane->tour);
+    do {
+        start(node, lane, &admission, place);
+        started++;
+    } while (started < jobs && follows(node, lane, type, &admission));
+    took_turns(node, lane, node->offers.count ? started : 1);
     node_lane_started(node, lane);
     node_lane_changed(node, lane);
-    node->started++;
-    return running;
 }
 
 /* Ready jobs at the front of a lane whose type has no handler any more wait elsewhere. */
@@ -99,25 +125,30 @@ static void drop_unrunnable(Node *node, Lane *lane)
 }
 
 /* A lane whose head someone is acting on keeps its turn and is put into `passed` until
- * the pass is over. */
-static void offer(Node *node, Lane *lane, Heap *passed)
+ * the pass is over. False: there is no room for its job, and it goes first when there
+ * is. */
+static bool offer(Node *node, Lane *lane, Heap *passed)
 {
     if (map_find(&node->pins, lane_first(lane)->id)) {
         node_lane_out(node, lane);
         lane->in = passed;
         heap_push(passed, &lane->offer);
-        return;
+        return true;
     }
     if (!node_can_run(node, lane_first(lane))) {
         drop_unrunnable(node, lane);
-        return;
+        return true;
     }
     Admission admission;
+    BatchPlace place;
     Admit admit = node_admit(node, lane, &admission);
-    if (admit == ADMIT_YES)
-        node_start(node, lane, &admission);
-    else
+    if (admit != ADMIT_YES)
         node_lane_refused(node, lane, admit, &admission);
+    else if (!node_batch_place(node, lane_at(lane, admission.at), &place))
+        return false;
+    else
+        start_turn(node, lane, &admission, &place);
+    return true;
 }
 
 void node_pass(Node *node)
@@ -126,12 +157,9 @@ void node_pass(Node *node)
     if (!node->settings.enabled || node->draining || node->no_room)
         return;
     Heap passed = { .before = node->offers.before };
-    while (node->slots_used < node_slots(node)) {
-        Lane *lane = (Lane *)(void *)heap_first(&node->offers);
-        if (!lane)
+    for (HeapNode *first; (first = heap_first(&node->offers));)
+        if (!offer(node, (Lane *)(void *)first, &passed))
             break;
-        offer(node, lane, &passed);
-    }
     if (!node->offers.count && !passed.count && node->resting_count)
         node_tour_begin(node, node->tour + 1); /* all have had their turn */
     for (HeapNode *first; (first = heap_first(&passed));) {

@@ -286,7 +286,7 @@ static void take_turn(const Node *node, PullTenant *tenant, const Lane *lane)
 
 static Running *hold_lease(Node *node, const Head *head, const Claim *claim)
 {
-    Running *running = node_hold(node, head);
+    Running *running = node_hold(node, head, &(BatchPlace){ 0 });
     running->started_ms = node->now.wall_ms;
     running->ready_ms = head->dt_ms;
     running->adopted = true;

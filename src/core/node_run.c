@@ -7,25 +7,29 @@
 static uint32_t take_slot(Node *node)
 {
     size_t at = 0;
-    while (at < node->slot_capacity && node->slots[at])
+    while (at < node->slot_capacity && node->slots[at].jobs)
         at++;
     if (at == node->slot_capacity) {
         size_t capacity = node->slot_capacity ? node->slot_capacity * 2 : 8;
         node->slots = mem_grow(node->slots, capacity * sizeof *node->slots);
         for (size_t i = node->slot_capacity; i < capacity; i++)
-            node->slots[i] = false;
+            node->slots[i] = (Slot){ 0 };
         node->slot_capacity = capacity;
     }
-    node->slots[at] = true;
     node->slots_used++;
     return (uint32_t)at + 1;
 }
 
-Running *node_hold(Node *node, const Head *head)
+Running *node_hold(Node *node, const Head *head, const BatchPlace *place)
 {
     Running *running = MEM_NEW(Running);
     running->head = *head;
-    running->slot = is_pull(running) ? 0 : take_slot(node);
+    if (!is_pull(running)) {
+        running->slot = place->slot ? place->slot : take_slot(node);
+        running->warm = place->warm != 0;
+        node->slots[running->slot - 1].jobs++;
+        node->slots[running->slot - 1].warm = place->warm;
+    }
     running->deadline_boot = TIME_NEVER;
     running->progress = -1;
     map_put(&node->running, head->id, running);
@@ -44,10 +48,12 @@ void node_running_free(Node *node, Running *running)
 
 void node_let_go(Node *node, Running *running)
 {
-    if (running->slot) {
-        node->slots[running->slot - 1] = false;
+    Slot *slot = running->slot ? &node->slots[running->slot - 1] : NULL;
+    if (slot && !--slot->jobs) {
+        slot->warm = 0;
         node->slots_used--;
     }
+    node_batch_ended(node, running);
     map_remove(&node->running, running->head.id);
     node_unbook(node, running);
     node_running_free(node, running);

@@ -25,6 +25,10 @@
 #define START_WAIT_MS      MS_PER_MIN      /* for an attempt's process to run */
 #define WINDOW_JOBS_MAX    256
 #define WINDOW_JOBS_MIN    16
+#define WINDOW_REACH_MAX   64    /* of a busy lane */
+#define WINDOW_JOBS_LONG   16384 /* heads of one lane, however busy */
+#define WINDOW_SHORT_MS    1000  /* to use up a window: too short a window */
+#define WINDOW_CALM_MS     (10 * MS_PER_S)
 #define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
 #define SCAN_JOBS_MAX      1000  /* heads looked at per lane and pass (skip, backfill) */
 #define REASON_NO_HANDLER  "no_handler"
@@ -39,6 +43,7 @@ typedef struct Running {
     int64_t wake_boot;
     Head head; /* attempt is the running one's number */
     uint32_t slot;
+    bool warm; /* in a warm context or a batch: others share the slot */
     int64_t started_ms;
     int64_t ready_ms;      /* since when it could have run */
     int64_t deadline_boot; /* of max-run-time; TIME_NEVER: none */
@@ -84,10 +89,29 @@ typedef struct KeyUse {
     Slice value;
 } KeyUse;
 
+/* A slot, and what is in it: one job that runs by itself, or jobs of one warm context. */
+typedef struct Slot {
+    uint32_t jobs;
+    uint32_t warm; /* BatchPlace.warm; 0: none */
+} Slot;
+
+/* How fast the contexts of a handler are: see node_batch.h. */
+typedef struct Pace {
+    uint32_t window;   /* jobs for one context's hands */
+    uint32_t contexts; /* slots that are busy with it */
+    uint32_t slot;     /* that was last given a job */
+    uint64_t in_hand;
+    uint64_t done; /* since began_boot */
+    int64_t began_boot;
+    int64_t ended_boot;
+} Pace;
+
 /* The newest version of a handler, as the node knows it. */
 typedef struct HandlerEntry {
     Arena arena;
     Handler handler;
+    uint32_t warm; /* node_batch_kind */
+    Pace pace;
 } HandlerEntry;
 
 /* A schedule as the node knows it. */
@@ -132,7 +156,7 @@ struct Node {
     int64_t claims_boot; /* when the first of them has waited long enough */
     int64_t pull_boot;   /* when they are looked at again in any case */
     bool pull_stirred;   /* or at once: something has changed that may help one */
-    bool *slots;         /* taken or not, by number - 1 */
+    Slot *slots;         /* by number - 1 */
     size_t slot_capacity;
     uint32_t slots_used;
     uint64_t tour;

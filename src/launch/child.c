@@ -179,8 +179,12 @@ IN_CHILD static _Noreturn void child_main(const ChildPlan *plan)
     if (plan->account)
         become(plan->account);
     enter_cwd(plan);
+    /* Last, because any of the others may have been 3 until now. */
+    bool reply = plan->reply >= 0;
+    if (reply && (dup2(plan->reply, 3) < 0 || fcntl(3, F_SETFD, 0)))
+        give_up(LAUNCH_STEP_STDIO);
     /* What tells our parent that the program runs stays open until it does. */
-    syscall(SYS_close_range, 3, ~0u, plan->account ? CLOSE_RANGE_CLOEXEC : 0);
+    syscall(SYS_close_range, reply ? 4 : 3, ~0u, plan->account ? CLOSE_RANGE_CLOEXEC : 0);
     /* The launcher leaves every disposition at its default: only the mask is undone. */
     sigset_t none;
     sigemptyset(&none);

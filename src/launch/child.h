@@ -23,6 +23,7 @@ typedef struct ChildPlan {
     char **argv;
     char **envp;
     int stdio[3];         /* descriptors that become 0, 1, 2; none of them is below 3 */
+    int reply;            /* becomes 3; -1: none */
     int cgroup_fd;        /* directory of a cgroup to be born in; -1: none */
     struct rlimit nofile; /* the job's, where the spec has none: not the launcher's */
 } ChildPlan;

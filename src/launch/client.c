@@ -18,8 +18,8 @@
 typedef struct Packet {
     struct Packet *next;
     LaunchMessage message;
-    int fds[LAUNCH_FD_START]; /* the last two are borrowed */
-    bool has_fds;
+    int fds[LAUNCH_FD_MOST]; /* those of OUT_R and ERR_R are borrowed */
+    size_t fd_count;
 } Packet;
 
 typedef struct PacketQueue {
@@ -37,6 +37,7 @@ struct LaunchClient {
     int32_t pid;
     bool has_cgroups;
     int32_t version;
+    bool has_reply;
     PacketQueue starts; /* starts, and what must come after one of them */
     PacketQueue others;
     StartKey under_way[STARTS_MAX];
@@ -83,6 +84,7 @@ Err launch_open(LaunchClient **out_client, const char *data_dir, const char *pro
     client->pid = hello.pid;
     client->has_cgroups = (hello.flags & LAUNCH_HAS_CGROUPS) != 0;
     client->version = hello.number;
+    client->has_reply = (hello.flags & LAUNCH_HAS_REPLY) != 0;
     client->starts.last = &client->starts.first;
     client->others.last = &client->others.first;
     *out_client = client;
@@ -91,8 +93,9 @@ Err launch_open(LaunchClient **out_client, const char *data_dir, const char *pro
 
 static void packet_free(Packet *packet)
 {
-    for (int i = 0; packet->has_fds && i < LAUNCH_FD_OUT_R; i++)
-        close(packet->fds[i]);
+    for (size_t i = 0; i < packet->fd_count; i++)
+        if (i != LAUNCH_FD_OUT_R && i != LAUNCH_FD_ERR_R)
+            close(packet->fds[i]);
     mem_free(packet);
 }
 
@@ -137,6 +140,11 @@ bool launch_has_cgroups(const LaunchClient *client)
     return client->has_cgroups;
 }
 
+bool launch_has_reply(const LaunchClient *client)
+{
+    return client->has_reply;
+}
+
 static StartKey *start_slot(LaunchClient *client, JobId id, uint32_t attempt)
 {
     for (size_t i = 0; i < STARTS_MAX; i++) {
@@ -169,13 +177,14 @@ static bool send_packet(LaunchClient *client, Packet *packet)
     } control = { 0 };
     struct iovec part = { &packet->message, sizeof packet->message };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    if (packet->has_fds) {
+    size_t fd_bytes = packet->fd_count * sizeof(int);
+    if (fd_bytes) {
         message.msg_control = control.bytes;
-        message.msg_controllen = sizeof control.bytes;
+        message.msg_controllen = CMSG_SPACE(fd_bytes);
         control.head.cmsg_level = SOL_SOCKET;
         control.head.cmsg_type = SCM_RIGHTS;
-        control.head.cmsg_len = CMSG_LEN(sizeof packet->fds);
-        memcpy(CMSG_DATA(&control.head), packet->fds, sizeof packet->fds);
+        control.head.cmsg_len = CMSG_LEN(fd_bytes);
+        memcpy(CMSG_DATA(&control.head), packet->fds, fd_bytes);
     }
     return sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
@@ -309,19 +318,22 @@ Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
         close(start->stdin_fd);
         close(start->out_w);
         close(start->err_w);
+        if (start->has_reply)
+            close(start->reply_w);
         return err;
     }
     Packet *packet = packet_new(LAUNCH_START, start->id, start->attempt);
     packet->message.flags = start->flags;
     packet->message.account = start->user != NULL;
     snprintf(packet->message.mark, sizeof packet->message.mark, "%s", start->mark);
-    packet->has_fds = true;
+    packet->fd_count = start->has_reply ? LAUNCH_FD_MOST : LAUNCH_FD_START;
     packet->fds[LAUNCH_FD_SPEC] = spec;
     packet->fds[LAUNCH_FD_STDIN] = start->stdin_fd;
     packet->fds[LAUNCH_FD_OUT_W] = start->out_w;
     packet->fds[LAUNCH_FD_ERR_W] = start->err_w;
     packet->fds[LAUNCH_FD_OUT_R] = start->out_r;
     packet->fds[LAUNCH_FD_ERR_R] = start->err_r;
+    packet->fds[LAUNCH_FD_REPLY] = start->reply_w;
     queue_put(&client->starts, packet);
     flush(client);
     return ERR_OK;

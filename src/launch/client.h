@@ -35,6 +35,8 @@ typedef struct LaunchStart {
     int err_w;
     int out_r; /* stay the caller's; open until STARTED, FAILED or EXITED comes */
     int err_r;
+    bool has_reply;
+    int reply_w; /* with has_reply: becomes 3; taken over as stdin_fd is */
 } LaunchStart;
 
 /* Messages that come in. In item, the descriptors are given to the handler. */
@@ -57,6 +59,7 @@ int launch_fd(const LaunchClient *client);
 bool launch_wants_write(const LaunchClient *client);
 int32_t launch_pid(const LaunchClient *client);
 bool launch_has_cgroups(const LaunchClient *client);
+bool launch_has_reply(const LaunchClient *client); /* else has_reply must be false */
 
 /* Sends what waits and reads what has come. ERR_UNAVAILABLE: the launcher is dead, and
  * so are its jobs, or will be before the next one answers. */

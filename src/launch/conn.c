@@ -118,7 +118,7 @@ void conn_tell(Launcher *launcher)
 }
 
 static void obey_start(Launcher *launcher, Attempt *known, const LaunchMessage *request,
-                       int fds[LAUNCH_FD_START])
+                       int fds[LAUNCH_FD_MOST])
 {
     if (known) {
         known->told = TOLD_NOTHING;
@@ -140,7 +140,7 @@ static void obey_start(Launcher *launcher, Attempt *known, const LaunchMessage *
 }
 
 static void obey(Launcher *launcher, const LaunchMessage *request,
-                 int fds[LAUNCH_FD_START])
+                 int fds[LAUNCH_FD_MOST])
 {
     Attempt *attempt = attempt_find(launcher, request->id, request->attempt);
     switch (request->kind) {
@@ -175,7 +175,7 @@ void conn_read(Launcher *launcher)
 {
     while (launcher->conn_fd >= 0 && !launcher->listing) {
         LaunchMessage request;
-        int fds[LAUNCH_FD_START] = { -1, -1, -1, -1, -1, -1 };
+        int fds[LAUNCH_FD_MOST] = { -1, -1, -1, -1, -1, -1, -1 };
         union {
             struct cmsghdr head;
             char bytes[CMSG_SPACE(sizeof fds)];
@@ -195,7 +195,7 @@ void conn_read(Launcher *launcher)
         bool sane = got == sizeof request && request.magic == LAUNCH_MAGIC;
         if (sane)
             obey(launcher, &request, fds);
-        for (int i = 0; i < LAUNCH_FD_START; i++)
+        for (int i = 0; i < LAUNCH_FD_MOST; i++)
             if (fds[i] >= 0)
                 close(fds[i]);
         if (!sane && launcher->conn_fd >= 0)
@@ -223,8 +223,9 @@ void conn_accept(Launcher *launcher)
                             .kind = launcher->conn_fd < 0 ? LAUNCH_HELLO : LAUNCH_BUSY,
                             .number = LAUNCH_VERSION,
                             .pid = getpid(),
-                            .flags =
-                                launcher->tree.has_cgroups ? LAUNCH_HAS_CGROUPS : 0 };
+                            .flags = LAUNCH_HAS_REPLY };
+    if (launcher->tree.has_cgroups)
+        hello.flags |= LAUNCH_HAS_CGROUPS;
     ssize_t sent = send(fd, &hello, sizeof hello, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (launcher->conn_fd >= 0 || sent != sizeof hello) {
         close(fd);

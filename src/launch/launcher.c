@@ -114,7 +114,9 @@ static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, in
     fault.error_number = spec_open(fds[LAUNCH_FD_SPEC], &spec, &bytes);
     if (fault.error_number)
         return fault;
-    ChildPlan plan = { .cgroup_fd = cgroup, .nofile = launcher->nofile };
+    ChildPlan plan = { .cgroup_fd = cgroup,
+                       .nofile = launcher->nofile,
+                       .reply = fds[LAUNCH_FD_REPLY] };
     for (int i = 0; i < 3; i++)
         plan.stdio[i] = fds[LAUNCH_FD_STDIN + i];
     fault.error_number = child_plan(&plan, spec, bytes, attempt->facts.account);
@@ -135,7 +137,7 @@ static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, in
 }
 
 int attempt_start(Launcher *launcher, const LaunchMessage *request,
-                  int fds[LAUNCH_FD_START])
+                  int fds[LAUNCH_FD_MOST])
 {
     int cgroup = -1;
     if (launcher->closing)

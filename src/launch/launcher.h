@@ -53,7 +53,7 @@ Attempt *attempt_find(Launcher *launcher, uint64_t id, uint32_t attempt);
 /* Returns an errno if the attempt cannot even be kept. Descriptors that it keeps are
  * replaced by -1. */
 int attempt_start(Launcher *launcher, const LaunchMessage *request,
-                  int fds[LAUNCH_FD_START]);
+                  int fds[LAUNCH_FD_MOST]);
 void attempt_forget(Launcher *launcher, Attempt *attempt);
 void attempt_deadline(Launcher *launcher, Attempt *attempt, int64_t time_ms);
 

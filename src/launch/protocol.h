@@ -44,7 +44,7 @@ typedef enum LaunchKind {
     LAUNCH_BUSY, /* another daemon is connected; the connection ends */
 } LaunchKind;
 
-/* Order of the descriptors that go with START. All must be there. */
+/* Order of the descriptors that go with START. All must be there but the last. */
 typedef enum LaunchFd {
     LAUNCH_FD_SPEC,  /* memory file: a LaunchSpec and its strings */
     LAUNCH_FD_STDIN, /* becomes 0 */
@@ -52,7 +52,9 @@ typedef enum LaunchFd {
     LAUNCH_FD_ERR_W, /* becomes 2 */
     LAUNCH_FD_OUT_R, /* kept for the next daemon; come back with ITEM in this order */
     LAUNCH_FD_ERR_R,
-    LAUNCH_FD_START,
+    LAUNCH_FD_START,                   /* so many always; and */
+    LAUNCH_FD_REPLY = LAUNCH_FD_START, /* becomes 3, if there: LAUNCH_HAS_REPLY */
+    LAUNCH_FD_MOST,
 } LaunchFd;
 #define LAUNCH_FD_ITEM 2
 
@@ -79,6 +81,7 @@ typedef enum LaunchState {
 /* Of HELLO. */
 typedef enum LaunchFlag {
     LAUNCH_HAS_CGROUPS = 1 << 0,
+    LAUNCH_HAS_REPLY = 1 << 1, /* passes on a descriptor 3 */
 } LaunchFlag;
 
 typedef struct LaunchUsage {

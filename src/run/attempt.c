@@ -4,6 +4,7 @@
  * R1  an attempt becomes PHASE_OVER once, with the one news of its end.
  * R2  the launcher is asked to forget exactly what the loop has said is recorded. */
 #include "run/attempt.h"
+#include "run/context.h"
 #include "run/news.h"
 #include "run/stream.h"
 
@@ -155,13 +156,6 @@ static bool pipes_open(const Runner *runner, Slice input, Pipes *out)
     return false;
 }
 
-/* The second of two texts; NULL: our own account. */
-static const char *account_name(const Prepared *prepared)
-{
-    const char *tenant = prepared->user.data;
-    return prepared->user.bytes ? tenant + strlen(tenant) + 1 : NULL;
-}
-
 static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepared,
                       const Pipes *pipes)
 {
@@ -173,7 +167,7 @@ static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepa
                           .env = buf_slice(&prepared->env),
                           .cwd = prepared->cwd.data,
                           .tenant = prepared->user.data,
-                          .user = account_name(prepared),
+                          .user = prepared_account(prepared),
                           .mask = runner->base.mask,
                           .nice = prepared->nice,
                           .limits = prepared->limits,
@@ -211,7 +205,7 @@ void attempt_start(Runner *runner, Prepared *prepared)
     buf_add_char(&attempt->names, '\0');
     buf_add_slice(&attempt->names, buf_slice(&prepared->cwd));
     if (prepared->user.bytes)
-        buf_add_text(&attempt->names, account_name(prepared));
+        buf_add_text(&attempt->names, prepared_account(prepared));
     buf_add_char(&attempt->names, '\0');
     FolderWant want = { prepared->id, prepared->attempt, prepared->flags,
                         buf_slice(&prepared->document), prepared->owner };
@@ -265,6 +259,10 @@ static RunAttempt *open_attempt(Runner *runner, const LaunchMessage *message)
 
 static void on_started(void *context, const LaunchMessage *message)
 {
+    if (message->id & CONTEXT_ID_BIT) {
+        context_started(context, message);
+        return;
+    }
     RunAttempt *attempt = open_attempt(context, message);
     if (attempt)
         started(context, attempt, message);
@@ -272,6 +270,10 @@ static void on_started(void *context, const LaunchMessage *message)
 
 static void on_failed(void *context, const LaunchMessage *message)
 {
+    if (message->id & CONTEXT_ID_BIT) {
+        context_failed(context, message);
+        return;
+    }
     RunAttempt *attempt = open_attempt(context, message);
     if (attempt)
         failed(context, attempt, message);
@@ -279,6 +281,10 @@ static void on_failed(void *context, const LaunchMessage *message)
 
 static void on_exited(void *context, const LaunchMessage *message)
 {
+    if (message->id & CONTEXT_ID_BIT) {
+        context_exited(context, message);
+        return;
+    }
     RunAttempt *attempt = open_attempt(context, message);
     if (!attempt)
         return;
@@ -305,6 +311,13 @@ static void on_item(void *context, const LaunchMessage *message, int out_r, int 
 {
     Runner *runner = context;
     int fds[] = { out_r, err_r };
+    if (message->id & CONTEXT_ID_BIT) {
+        for (int i = 0; i < OUTPUT_STREAMS; i++)
+            if (fds[i] >= 0)
+                close(fds[i]);
+        context_item(runner, message);
+        return;
+    }
     RunAttempt *attempt = attempt_find(runner, message->id, message->attempt);
     if (attempt) { /* only the connection was lost: we have its pipes already */
         attempt->seen = true;
@@ -333,6 +346,7 @@ static void on_list_end(void *context)
 {
     Runner *runner = context;
     attempts_list_end(runner);
+    contexts_list_end(runner);
     if (!runner->told_listed)
         folders_tidy(&runner->folders, known, runner);
     news_put(runner,

@@ -62,7 +62,7 @@ void news_child(Runner *runner, const RunAttempt *attempt, uint64_t number, Slic
 }
 
 /* Whether another node, or this one later, could start the same attempt. */
-static bool is_node_fault(LaunchStep step, int error_number)
+bool news_node_fault(LaunchStep step, int error_number)
 {
     switch (step) {
     case LAUNCH_STEP_NONE:
@@ -96,7 +96,7 @@ void news_failed(RunNews *news, const RunAttempt *attempt, LaunchStep step,
                                             : (Slice){ 0 };
     news->step = step;
     news->number = error_number;
-    news->node_fault = is_node_fault(step, error_number);
+    news->node_fault = news_node_fault(step, error_number);
     buf_printf(&news->text, "cannot start: %s%s" SLICE_FMT ": %s", launch_step_text(step),
                name.bytes ? " " : "", SLICE_ARG(name), strerror(error_number));
 }
@@ -149,4 +149,32 @@ void news_ended(const Runner *runner, RunNews *news, RunAttempt *attempt,
         tell_said(news, attempt);
     if ((attempt->flags & JOB_CONTROL) && !news->end.said_code)
         tell_printed(news, attempt, runner->result_bytes_max);
+}
+
+RunAnswer *news_answer(Runner *runner, JobId id, uint32_t attempt, RunAnswerKind kind)
+{
+    if (!runner->answers)
+        runner->answers = news_new(RUN_ANSWERS, NULL);
+    RunNews *news = runner->answers;
+    RunAnswer *answer =
+        &MEM_PUSH(news->answers, news->answer_count, news->answer_capacity);
+    *answer = (RunAnswer){
+        .id = id, .attempt = attempt, .kind = kind, .exit_status = -1, .progress = -1
+    };
+    return answer;
+}
+
+void news_answer_text(Runner *runner, RunAnswer *answer, Slice text)
+{
+    answer->text_at = runner->answers->text.bytes;
+    answer->text_bytes = text.bytes;
+    buf_add_slice(&runner->answers->text, text);
+}
+
+void news_tell_answers(Runner *runner)
+{
+    if (!runner->answers)
+        return;
+    news_put(runner, runner->answers);
+    runner->answers = NULL;
 }

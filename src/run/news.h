@@ -15,5 +15,10 @@ void news_ended(const Runner *runner, RunNews *news, RunAttempt *attempt,
 void news_child(Runner *runner, const RunAttempt *attempt, uint64_t number, Slice type,
                 Slice payload);
 bool news_too_many(void);
+/* An answer of this round; news_tell_answers tells all of them at once. */
+RunAnswer *news_answer(Runner *runner, JobId id, uint32_t attempt, RunAnswerKind kind);
+void news_answer_text(Runner *runner, RunAnswer *answer, Slice text);
+void news_tell_answers(Runner *runner);
+bool news_node_fault(LaunchStep step, int error_number);
 
 #endif

@@ -225,6 +225,17 @@ static void add_environment(const PrepareBase *base, const RunOrder *order, Prep
     buf_add_slice(env, order->env);
 }
 
+/* Relative ones are below the daemon's own. */
+static void add_cwd(Buf *out, const PrepareBase *base, Slice cwd)
+{
+    if (!cwd.bytes || cwd.data[0] != '/')
+        buf_add_text(out, base->cwd);
+    if (cwd.bytes && cwd.data[0] != '/')
+        buf_add_char(out, '/');
+    buf_add_slice(out, cwd);
+    buf_add_char(out, '\0');
+}
+
 void prepare(const PrepareBase *base, const RunOrder *order, Prepared *out)
 {
     const Job *job = order->job;
@@ -242,19 +253,47 @@ void prepare(const PrepareBase *base, const RunOrder *order, Prepared *out)
     buf_add_slice(&out->argv, job->command);
     add_argument(base, job, &out->argv);
     buf_add_slice(&out->document, order->document);
-    bool own_home = job->user.bytes && !job->cwd.bytes; /* the launcher finds it */
-    if (!own_home && (!job->cwd.bytes || job->cwd.data[0] != '/'))
-        buf_add_text(&out->cwd, base->cwd);
-    if (job->cwd.bytes && job->cwd.data[0] != '/')
-        buf_add_char(&out->cwd, '/');
-    buf_add_slice(&out->cwd, job->cwd);
-    buf_add_char(&out->cwd, '\0');
+    if (job->user.bytes && !job->cwd.bytes)
+        buf_add_char(&out->cwd, '\0'); /* the account's own: the launcher finds it */
+    else
+        add_cwd(&out->cwd, base, job->cwd);
     buf_add_slice(&out->input, job->payload);
     bool open_line =
         job->payload.bytes && job->payload.data[job->payload.bytes - 1] != '\n';
     if (open_line && !(job->flags & JOB_BINARY))
         buf_add_char(&out->input, '\n');
     add_environment(base, order, out);
+}
+
+void prepare_context(const PrepareBase *base, const RunBatch *batch, JobId id,
+                     Prepared *out)
+{
+    char path[FOLDER_PATH_BYTES];
+    *out = (Prepared){ .id = id };
+    make_token(out->token);
+    buf_add_slice(&out->argv, batch->argv);
+    Job whose = { .tenant = batch->tenant, .user = batch->user, .env = batch->env };
+    if (batch->user.bytes && !batch->cwd.bytes)
+        buf_add_char(&out->cwd, '\0');
+    else
+        add_cwd(&out->cwd, base, batch->cwd);
+    Buf *env = &out->env;
+    add_inherited(env, base, batch->env, batch->user.bytes > 0);
+    add_account(&whose, out);
+    add_slice(env, "PAWL_TENANT", batch->tenant);
+    add_text(env, "PAWL_TOKEN", out->token);
+    add_slice(env, "PAWL_NODE", buf_slice(&base->node));
+    add_text(env, "PAWL_TEMP_DIR", folder_path(base->data_dir, FOLDER_TEMP, id, 0, path));
+    add_number(env, "PAWL_REPLY_FD", 3);
+    if (base->api_url.bytes)
+        add_slice(env, "PAWL_API_URL", buf_slice(&base->api_url));
+    add_slice(env, "JQM_NODE_NAME", buf_slice(&base->node));
+}
+
+const char *prepared_account(const Prepared *prepared)
+{
+    const char *tenant = prepared->user.data;
+    return prepared->user.bytes ? tenant + strlen(tenant) + 1 : NULL;
 }
 
 void prepared_done(Prepared *prepared)

@@ -36,6 +36,9 @@ typedef struct Prepared {
     LaunchLimit limits[LAUNCH_RLIMITS_MAX];
 } Prepared;
 
+/* The account in `user`, or NULL. */
+const char *prepared_account(const Prepared *prepared);
+
 #define PREPARED_CHILDREN_NOW (1u << 31)
 
 void prepare_base_init(PrepareBase *base, const RunnerOptions *options);
@@ -43,5 +46,10 @@ void prepare_base_done(PrepareBase *base);
 
 void prepare(const PrepareBase *base, const RunOrder *order, Prepared *out);
 void prepared_done(Prepared *prepared);
+
+/* The same for a warm context, which is no job's own: *out gets id, token, argv, env and
+ * cwd. Its lines are no log, and its temporary directory lives as long as it does. */
+void prepare_context(const PrepareBase *base, const RunBatch *batch, JobId id,
+                     Prepared *out);
 
 #endif

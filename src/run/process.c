@@ -2,6 +2,7 @@
 /* process.c - see process.h: the doors of the runner, and its thread's loop. */
 #include "run/process.h"
 #include "run/attempt.h"
+#include "run/context.h"
 #include "run/news.h"
 #include "run/stream.h"
 #include "run/thread.h"
@@ -19,6 +20,7 @@
 
 typedef enum OrderKind {
     ORDER_START,
+    ORDER_BATCH,
     ORDER_SIGNAL,
     ORDER_FORGET,
     ORDER_DEADLINE,
@@ -32,6 +34,8 @@ typedef struct Order {
     uint32_t attempt;
     int64_t number; /* signal, or boot time */
     Prepared prepared;
+    RunBatch batch; /* its slices and items are in the arena */
+    Arena arena;
 } Order;
 
 static void wake(void *context)
@@ -63,6 +67,25 @@ void runner_start(Runner *runner, const RunOrder *run)
     give(runner, order);
 }
 
+void runner_give(Runner *runner, const RunBatch *batch)
+{
+    Order *order = order_new(ORDER_BATCH, 0, 0);
+    Arena *arena = &order->arena;
+    order->batch = *batch;
+    order->batch.key = slice_copy(arena, batch->key);
+    order->batch.tenant = slice_copy(arena, batch->tenant);
+    order->batch.user = slice_copy(arena, batch->user);
+    order->batch.argv = slice_copy(arena, batch->argv);
+    order->batch.env = slice_copy(arena, batch->env);
+    order->batch.cwd = slice_copy(arena, batch->cwd);
+    order->batch.handler = slice_copy(arena, batch->handler);
+    order->batch.define = slice_copy(arena, batch->define);
+    order->batch.lines = slice_copy(arena, batch->lines);
+    order->batch.items =
+        arena_copy(arena, batch->items, batch->count * sizeof *batch->items);
+    give(runner, order);
+}
+
 void runner_signal(Runner *runner, JobId id, uint32_t attempt, int signal_number)
 {
     Order *order = order_new(ORDER_SIGNAL, id, attempt);
@@ -90,6 +113,7 @@ void runner_erase(Runner *runner, JobId id, uint32_t attempts)
 static void order_free(Order *order)
 {
     prepared_done(&order->prepared);
+    arena_done(&order->arena);
     mem_free(order);
 }
 
@@ -101,7 +125,12 @@ static void obey(Runner *runner, Order *order)
     case ORDER_START:
         attempt_start(runner, &order->prepared);
         break;
+    case ORDER_BATCH:
+        context_give(runner, &order->batch);
+        break;
     case ORDER_SIGNAL:
+        if (context_signal(runner, order->id, order->attempt, (int)order->number))
+            break;
         if (runs)
             launch_signal(runner->client, order->id, order->attempt, (int)order->number);
         break;
@@ -131,7 +160,7 @@ static void gather_orders(Runner *runner)
 
 static void obey_orders(Runner *runner)
 {
-    while (runner->waiting && runner->listed) {
+    while (runner->waiting && runner->listed && !runner->contexts_dying) {
         Order *order = (Order *)runner->waiting;
         runner->waiting = order->mail.next;
         obey(runner, order);
@@ -152,6 +181,7 @@ static void connected(Runner *runner)
     runner->writes = false;
     watch_launcher(runner, EPOLL_CTL_ADD);
     attempts_list_begin(runner);
+    contexts_list_begin(runner);
     launch_list(runner->client);
 }
 
@@ -204,9 +234,12 @@ static int next_wait(const Runner *runner)
         int64_t left_ms = runner->retry_ms - clock_now().boot_ms;
         return left_ms > 0 ? (int)left_ms : 0;
     }
-    if (!runner->tick_ms)
+    int64_t due_ms = contexts_due(runner);
+    if (runner->tick_ms && (!due_ms || runner->tick_ms < due_ms))
+        due_ms = runner->tick_ms;
+    if (!due_ms)
         return -1;
-    int64_t left_ms = runner->tick_ms - clock_now().boot_ms;
+    int64_t left_ms = due_ms - clock_now().boot_ms;
     return left_ms > 0 ? (int)left_ms : 0;
 }
 
@@ -222,6 +255,8 @@ static void *work(void *context)
             if (events[i].data.ptr == &runner->wake_fd) {
                 if (read(runner->wake_fd, &ones, sizeof ones) < 0 && errno != EAGAIN)
                     log_event(LOG_WARN, "runner.wake", "errno=%d", errno);
+            } else if (events[i].data.ptr == &runner->context_epoll) {
+                contexts_ready(runner);
             } else if (events[i].data.ptr != runner) {
                 /* No attempt goes before all streams of this round are done. */
                 stream_ready(runner, events[i].data.ptr,
@@ -233,7 +268,10 @@ static void *work(void *context)
         obey_orders(runner);
         if (runner->tick_ms && clock_now().boot_ms >= runner->tick_ms)
             streams_tick(runner);
+        contexts_tick(runner);
+        news_tell_answers(runner);
     }
+    contexts_done(runner);
     if (runner->client)
         launch_quit(runner->client);
     return NULL;
@@ -255,6 +293,7 @@ static void runner_free(Runner *runner)
     mailbox_done(&runner->orders);
     close(runner->wake_fd);
     close(runner->epoll_fd);
+    close(runner->context_epoll);
     close(runner->null_fd);
     prepare_base_done(&runner->base);
     buf_done(&runner->scratch);
@@ -282,6 +321,7 @@ Err runner_open(Runner **out_runner, const RunnerOptions *options, Error *why)
     runner->output_bytes_max =
         options->output_bytes_max ? options->output_bytes_max : OUTPUT_BYTES_MAX_DEFAULT;
     runner->result_bytes_max = (size_t)options->result_bytes_max;
+    contexts_init(runner, options);
     runner->news = options->news;
     prepare_base_init(&runner->base, options);
     mailbox_init(&runner->orders);
@@ -291,8 +331,12 @@ Err runner_open(Runner **out_runner, const RunnerOptions *options, Error *why)
     runner->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     runner->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &runner->wake_fd };
-    if (runner->wake_fd < 0 || runner->epoll_fd < 0 || runner->null_fd < 0 ||
-        epoll_ctl(runner->epoll_fd, EPOLL_CTL_ADD, runner->wake_fd, &event)) {
+    struct epoll_event contexts = { .events = EPOLLIN,
+                                    .data.ptr = &runner->context_epoll };
+    if (runner->wake_fd < 0 || runner->context_epoll < 0 || runner->epoll_fd < 0 ||
+        runner->null_fd < 0 ||
+        epoll_ctl(runner->epoll_fd, EPOLL_CTL_ADD, runner->wake_fd, &event) ||
+        epoll_ctl(runner->epoll_fd, EPOLL_CTL_ADD, runner->context_epoll, &contexts)) {
         err = error_errno(why, "cannot watch for jobs");
         runner_free(runner);
         return err;

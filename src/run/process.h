@@ -25,6 +25,9 @@ typedef struct RunnerOptions {
     Slice api_url;            /* PAWL_API_URL; empty: not set */
     int64_t output_bytes_max; /* kept per stream; 0: the default */
     int64_t result_bytes_max; /* 0: the default */
+    uint64_t context_jobs;    /* jobs that one warm context serves; 0: the default */
+    int64_t context_idle_ms;  /* an idle one leaves after it; 0: the default */
+    int64_t context_age_ms;   /* one this old gets no more jobs; 0: the default */
     Mailbox *news;            /* items are RunNews; its wake wakes the loop */
 } RunnerOptions;
 
@@ -48,6 +51,41 @@ typedef struct RunOrder {
 } RunOrder;
 
 void runner_start(Runner *runner, const RunOrder *order);
+
+#define CONTEXT_JOBS_DEFAULT    1000
+#define CONTEXT_IDLE_MS_DEFAULT 60000
+#define CONTEXT_AGE_MS_DEFAULT  3600000
+
+/* One job of a batch for a warm context. */
+typedef struct RunItem {
+    JobId id;
+    uint32_t attempt;
+    bool timed;        /* has a time limit: RUN_STARTED tells when it begins */
+    bool children_now; /* its J: lines are J!: lines */
+    size_t line_bytes; /* of its line in RunBatch.lines, newline included */
+} RunItem;
+
+/* Jobs for one context: the one of this slot and key, else an idle one of the key, else
+ * a new one. All is copied. Each job brings one RunAnswer. */
+typedef struct RunBatch {
+    uint32_t slot;
+    Slice key; /* equal keys: may share a context */
+    Slice tenant;
+    Slice user; /* the account to run as; empty: the launcher's own */
+    Slice argv;
+    Slice env; /* the handler's own NAME=VALUE, each ended by NUL */
+    Slice cwd;
+    Slice handler; /* its name; empty: the context is told of none */
+    Slice define;  /* the line that tells the context of the handler, with newline */
+    bool in_order; /* the context runs one job after the other */
+    bool whole;    /* one process for just these: the lines are its input, its end is
+                    * the end of each of them (ANSWER_EXITED) */
+    Slice lines;   /* of the items, in their order */
+    const RunItem *items;
+    size_t count;
+} RunBatch;
+
+void runner_give(Runner *runner, const RunBatch *batch);
 
 /* To the whole tree. SIGSTOP and SIGCONT pause and resume it; TERM also wakes it. */
 void runner_signal(Runner *runner, JobId id, uint32_t attempt, int signal_number);
@@ -95,6 +133,7 @@ typedef struct RunEnd {
 
 typedef enum RunAnswerKind {
     ANSWER_SAID,    /* code; text: the result, and the error unless code is 2xx */
+    ANSWER_EXITED,  /* with its batch: exit_status or signal; code, text: of an R: line */
     ANSWER_CRASHED, /* its context ended while it ran: exit_status or signal; text */
     ANSWER_UNGOT,   /* its context ended, but for another job's sake */
     ANSWER_FAILED,  /* its context could not be started: text, node_fault */

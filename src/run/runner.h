@@ -22,6 +22,7 @@ typedef enum RunPhase {
 } RunPhase;
 
 typedef struct RunAttempt RunAttempt;
+typedef struct Context Context;
 
 typedef struct Stream {
     RunAttempt *attempt;
@@ -67,9 +68,18 @@ struct Runner {
     bool told_listed;     /* not the first list */
     bool writes;          /* the launcher's socket is watched for room */
     bool stop;
-    int64_t tick_ms;  /* boot time of the next look at all attempts; 0: none is due */
-    int64_t retry_ms; /* boot time of the next try to start a launcher */
-    Map attempts;     /* by job id: a list of RunAttempt */
+    int64_t tick_ms;   /* boot time of the next look at all attempts; 0: none is due */
+    int64_t retry_ms;  /* boot time of the next try to start a launcher */
+    Map attempts;      /* by job id: a list of RunAttempt */
+    Context *contexts; /* warm: context.h */
+    int context_epoll; /* of their descriptors */
+    uint64_t context_count; /* made so far, for their ids */
+    uint32_t
+        contexts_dying; /* of the daemon before: nothing starts until they are dead */
+    uint64_t context_jobs;
+    int64_t context_idle_ms;
+    int64_t context_age_ms;
+    RunNews *answers; /* of this round, not yet told */
     Mail *waiting;    /* orders taken while not listed */
     Buf scratch;
 };

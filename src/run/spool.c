@@ -159,6 +159,26 @@ size_t spool_take(Spool *spool, int pipe_fd, Buf *dropped)
     return (size_t)moved;
 }
 
+void spool_put(Spool *spool, Slice bytes)
+{
+    if (spool->fd < 0 && bytes.bytes)
+        spool->fd = open_file(&spool->name, O_CREAT);
+    while (bytes.bytes) {
+        off_t at = (off_t)(spool->total - spool->base);
+        ssize_t put =
+            spool->fd >= 0 ? pwrite(spool->fd, bytes.data, bytes.bytes, at) : -1;
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) { /* a full disk: as if it were older than the cap */
+            spool->total += (int64_t)bytes.bytes;
+            break;
+        }
+        spool->total += put;
+        bytes = slice_from(bytes, (size_t)put);
+    }
+    spool_trim(spool);
+}
+
 void spool_read(const Spool *spool, int64_t from, size_t max, Buf *out)
 {
     if (spool->fd < 0)

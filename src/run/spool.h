@@ -36,6 +36,9 @@ void spool_done(Spool *spool);
  * not take is also put into *dropped. */
 size_t spool_take(Spool *spool, int pipe_fd, Buf *dropped);
 
+/* Adds bytes that did not come through a pipe; the front goes when they are too many. */
+void spool_put(Spool *spool, Slice bytes);
+
 /* Appends bytes kept from `from` on, at most `max`; for reading what was taken. */
 void spool_read(const Spool *spool, int64_t from, size_t max, Buf *out);
 

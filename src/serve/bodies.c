@@ -2,7 +2,7 @@
 /* bodies.c - whole jobs between acceptance and start; see Bodies in inside.h. */
 #include "serve/inside.h"
 
-#define BODIES_BYTES_MAX ((size_t)4 << 20)
+#define BODIES_BYTES_MAX ((size_t)8 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */
 
 struct Body {
@@ -32,6 +32,7 @@ void bodies_put(Bodies *bodies, const Job *job)
 {
     if (job->payload.bytes > BODY_BYTES_MAX)
         return;
+    body_free(bodies_take(bodies, job->id)); /* an older one */
     Body *body = MEM_NEW(Body);
     body->id = job->id;
     job_pack(&body->packed, job);

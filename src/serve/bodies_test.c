@@ -40,7 +40,7 @@ static void memory_is_bounded_and_the_oldest_leaves_first(void **state)
     for (JobId id = 1; id <= 100; id++) {
         Job job = job_of(id, slice_of(large, 1 << 20));
         bodies_put(&bodies, &job);
-        assert_true(bodies.bytes <= (4u << 20));
+        assert_true(bodies.bytes <= (8u << 20));
     }
     assert_null(bodies_take(&bodies, 1));
     Body *newest = bodies_take(&bodies, 100);
@@ -49,6 +49,24 @@ static void memory_is_bounded_and_the_oldest_leaves_first(void **state)
     bodies_done(&bodies);
     assert_int_equal(bodies.bytes, 0);
     mem_free(large);
+}
+
+static void the_same_job_again_replaces_it(void **state)
+{
+    (void)state;
+    Bodies bodies = { 0 };
+    Job out;
+    for (int i = 0; i < 3; i++) {
+        Job job = job_of(7, slice_text(i == 2 ? "last" : "first"));
+        bodies_put(&bodies, &job);
+    }
+    Body *body = bodies_take(&bodies, 7);
+    assert_int_equal(body_job(body, &out), ERR_OK);
+    assert_true(slice_is(out.payload, "last"));
+    assert_null(bodies_take(&bodies, 7));
+    assert_int_equal(bodies.bytes, 0);
+    body_free(body);
+    bodies_done(&bodies);
 }
 
 static void a_payload_too_large_to_keep_is_left_to_the_store(void **state)
@@ -68,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_is_taken_once_and_whole),
         cmocka_unit_test(memory_is_bounded_and_the_oldest_leaves_first),
+        cmocka_unit_test(the_same_job_again_replaces_it),
         cmocka_unit_test(a_payload_too_large_to_keep_is_left_to_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,8 +163,22 @@ static void take_keeper_news(Daemon *daemon, const KeeperNews *news)
         refuse_reads(daemon);
 }
 
+/* What comes into a lane's window will start soon: then its job is at hand. One that was
+ * changed since the store was read is another by now. */
+static void keep_bodies(Daemon *daemon, const Ask *ask)
+{
+    for (size_t i = 0; i < ask->loaded.count; i++) {
+        const Job *job = &ask->loaded.jobs[i];
+        if (!(job->flags & JOB_PAYLOAD_APART) &&
+            !node_changed_since(daemon->node, job->id, daemon->applied_number))
+            bodies_put(&daemon->bodies, job);
+    }
+}
+
 static void take_node_answer(Daemon *daemon, const Ask *ask)
 {
+    if (ask->load.kind == LOAD_WINDOW && !ask->load.pull)
+        keep_bodies(daemon, ask);
     Event *event = daemon_event(daemon, EVENT_LOADED);
     event->token = ask->token;
     event->number = daemon->applied_number;
@@ -181,7 +195,7 @@ static void take_start_answer(Daemon *daemon, const Ask *ask)
     if (!ask->err && ask->loaded.count) {
         Job job = ask->loaded.jobs[0];
         job.attempt = ask->attempt;
-        daemon_start_asked(daemon, &job, ask->deadline_ms);
+        daemon_start_asked(daemon, &job, &ask->how);
         return;
     }
     map_remove(&daemon->early_signals, ask->load.id);
@@ -321,6 +335,15 @@ static Ending answer_ending(const RunAnswer *answer, Slice text)
         ending.result = text;
         if (ending.error.bytes > ANSWER_ERROR_MAX)
             ending.error.bytes = ANSWER_ERROR_MAX;
+        break;
+    case ANSWER_EXITED:
+        ending.kind = answer->signal ? END_SIGNALLED : END_EXITED;
+        ending.signal = answer->signal;
+        ending.exit_status = answer->exit_status;
+        ending.said_code = answer->code;
+        ending.cut = answer->cut;
+        ending.result = text;
+        ending.error = (Slice){ NULL, 0 };
         break;
     case ANSWER_CRASHED:
         ending.kind = answer->signal ? END_SIGNALLED : END_EXITED;

@@ -41,6 +41,9 @@ typedef enum ConfigKey {
     CONFIG_LIMITS_HEADER,
     CONFIG_LIMITS_IDLE,
     CONFIG_HTTP_ALLOW_PRIVATE,
+    CONFIG_CONTEXTS_JOBS,
+    CONFIG_CONTEXTS_IDLE,
+    CONFIG_CONTEXTS_AGE,
     CONFIG_SCHEDULING_LEASE,
     CONFIG_SCHEDULING_ENABLED,
     CONFIG_SCHEDULING_RETRY_DELAY,
@@ -76,6 +79,10 @@ typedef struct Config {
     int64_t idle_ms;       /* a connection without a request */
     /* http */
     const char *allow_private; /* ranges that http handlers may call */
+    /* contexts: when a warm one is replaced */
+    uint32_t context_jobs;
+    int64_t context_idle_ms;
+    int64_t context_age_ms;
     /* daemon.slots, daemon.grace and scheduling: the first values of settings.h */
     NodeSettings node;
     /* handlers, ...: definitions that stand in the file */

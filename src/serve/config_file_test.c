@@ -20,6 +20,7 @@ static const char full[] =
     "limits:   { body: 32M, payload: 4M, connections: 500, output: 1M, result: 2M,\n"
     "            header: 8K, idle: 30s }\n"
     "http: { allow_private: [\"10.0.0.0/8\", 127.0.0.1] }\n"
+    "contexts: { jobs: 50, idle: 30s, age: 10m }\n"
     "scheduling:\n"
     "  lease: PT1M\n"
     "  enabled: off\n"
@@ -59,6 +60,9 @@ static void a_full_file_sets_every_key(void **state)
     assert_int_equal(config.header_bytes, 8 << 10);
     assert_int_equal(config.idle_ms, 30000);
     assert_string_equal(config.allow_private, "10.0.0.0/8, 127.0.0.1");
+    assert_int_equal(config.context_jobs, 50);
+    assert_int_equal(config.context_idle_ms, 30000);
+    assert_int_equal(config.context_age_ms, 600000);
     assert_int_equal(config.node.lease_ms, 60000);
     assert_false(config.node.enabled);
     assert_int_equal(config.node.retry_delay_ms, 2000);
@@ -118,7 +122,8 @@ static const Bad bad[] = {
     { "slots: 4\n", "1:1: unknown section \"slots\"; did you mean daemon.slots?\n" },
     { "elsewhere: 4\n",
       "1:1: unknown section \"elsewhere\"; known are daemon, stores, journal, limits, "
-      "http, scheduling, queues, resources, handlers, schedules, processors, brokers, "
+      "http, contexts, scheduling, queues, resources, handlers, schedules, processors, "
+      "brokers, "
       "alerts\n" },
     { "daemon: {<<: 1}\n",
       "1:10: unknown key \"<<\" in daemon; known are listen, data, slots, legacy, grace, "

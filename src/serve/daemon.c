@@ -349,9 +349,13 @@ static Err open_runner(Daemon *daemon, Error *why)
         .api_url = slice_text(daemon->facts.api_url),
         .output_bytes_max = (int64_t)daemon->options.output_bytes_max,
         .result_bytes_max = (int64_t)daemon->options.result_bytes_max,
+        .context_jobs = daemon->options.context_jobs,
+        .context_idle_ms = daemon->options.context_idle_ms,
+        .context_age_ms = daemon->options.context_age_ms,
         .news = &daemon->news,
     };
     Err err = runner_open(&daemon->runner, &options, why);
+    daemon->warm.runner = daemon->runner;
     if (err)
         return err;
     return adopt(daemon, why);
@@ -755,6 +759,7 @@ static void free_memory(Daemon *daemon)
     daemon_collect_drop(daemon);
     free_held(daemon);
     node_free(daemon->node);
+    warm_done(&daemon->warm);
     bodies_done(&daemon->bodies);
     metrics_free(daemon->metrics);
     declares_free(daemon->declares);

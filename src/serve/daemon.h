@@ -24,6 +24,9 @@ typedef struct DaemonOptions {
     uint64_t output_bytes_max;
     uint64_t result_bytes_max;
     const char *allow_private; /* ranges that http handlers may call; NULL: none */
+    uint32_t context_jobs;     /* of warm contexts: jobs served, idleness, age */
+    int64_t context_idle_ms;
+    int64_t context_age_ms;
     uint64_t header_bytes_max;
     uint32_t connections_max;
     int64_t idle_ms;  /* of an HTTP connection */

@@ -99,7 +99,8 @@ static void start_call(Daemon *daemon, const Job *job, const Handler *handler,
     web_start(daemon->web, &order);
 }
 
-void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
+static void start_process(Daemon *daemon, const Job *job, const Handler *handler,
+                          int64_t deadline_ms)
 {
     Buf document = { 0 };
     JsonOut json = { .out = &document };
@@ -107,28 +108,10 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     Arena arena = { 0 };
     Error why = { 0 };
     running.state = JOB_RUNNING;
-    if (!job->command.bytes) {
-        const Handler *handler = node_handler(daemon->node, job->tenant, job->type);
-        if (handler && job->user.bytes &&
-            (handler->lang == LANG_HTTP || handler_warm(handler))) {
-            cannot_start(daemon, job, "user is for jobs that are processes of their own",
-                         false);
-            return;
-        }
-        if (handler && handler->lang == LANG_HTTP) {
-            start_call(daemon, job, handler, deadline_ms);
-            return;
-        }
-        if (handler && handler->lang == LANG_PULL) { /* since it was claimed */
-            cannot_start(daemon, job, "its handler is for pull workers now", true);
-            return;
-        }
-        if (!handler || handler_order(handler, &arena, &running, &why)) {
-            cannot_start(daemon, job, handler ? why.text : "its handler is gone",
-                         !handler);
-            arena_done(&arena);
-            return;
-        }
+    if (handler && handler_order(handler, &arena, &running, &why)) {
+        cannot_start(daemon, job, why.text, false);
+        arena_done(&arena);
+        return;
     }
     Buf variables = { 0 };
     if (control_order(daemon, &running, &variables, &why)) {
@@ -157,6 +140,30 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     arena_done(&arena);
 }
 
+/* The core has decided by the handler as it was then; one that came meanwhile, of the
+ * other kind, gets the job in a moment. */
+static void start_job(Daemon *daemon, const Job *job, const StartHow *how)
+{
+    Error why = { 0 };
+    bool own = job->command.bytes > 0;
+    const Handler *handler =
+        own ? NULL : node_handler(daemon->node, job->tenant, job->type);
+    if (!own && !handler)
+        cannot_start(daemon, job, "its handler is gone", true);
+    else if (handler && handler->lang == LANG_PULL) /* since it was claimed */
+        cannot_start(daemon, job, "its handler is for pull workers now", true);
+    else if (how->warm != (handler && handler_warm(handler)))
+        cannot_start(daemon, job, "its handler was changed", true);
+    else if (handler && handler->lang == LANG_HTTP && job->user.bytes)
+        cannot_start(daemon, job, "user is for jobs that are processes", false);
+    else if (handler && handler->lang == LANG_HTTP)
+        start_call(daemon, job, handler, how->deadline_ms);
+    else if (!how->warm)
+        start_process(daemon, job, handler, how->deadline_ms);
+    else if (warm_add(&daemon->warm, handler, job, how->slot, &why))
+        cannot_start(daemon, job, why.text, false);
+}
+
 /* To whoever has the attempt: the other does not know it. */
 static void tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
 {
@@ -167,12 +174,13 @@ static void tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
 /* The whole job: at hand if it was accepted a moment ago, else from the store. */
 static void start(Daemon *daemon, const Effect *effect)
 {
+    StartHow how = { effect->deadline_ms, effect->slot, effect->warm };
     Body *body = bodies_take(&daemon->bodies, effect->id);
     Job job;
     if (body && !body_job(body, &job)) {
         job.attempt = effect->attempt;
         job.bookings = effect->bookings;
-        daemon_start_job(daemon, &job, effect->deadline_ms);
+        start_job(daemon, &job, &how);
         body_free(body);
         return;
     }
@@ -181,7 +189,7 @@ static void start(Daemon *daemon, const Effect *effect)
     ask->purpose = ASK_START;
     ask->load = (Load){ .kind = LOAD_JOB, .id = effect->id };
     ask->attempt = effect->attempt;
-    ask->deadline_ms = effect->deadline_ms;
+    ask->how = how;
     ask->needs = daemon->durable;
     map_put(&daemon->early_signals, effect->id, (void *)(uintptr_t)EARLY_NONE);
     keeper_ask(daemon->keeper, ask);
@@ -192,6 +200,7 @@ static void send_signal(Daemon *daemon, const Effect *effect)
 {
     uintptr_t early = (uintptr_t)map_find(&daemon->early_signals, effect->id);
     if (!early) {
+        warm_flush(&daemon->warm); /* it may be among them */
         tell_signal(daemon, effect->id, effect->attempt, effect->signal);
         return;
     }
@@ -204,7 +213,7 @@ static void send_signal(Daemon *daemon, const Effect *effect)
     map_put(&daemon->early_signals, effect->id, (void *)early);
 }
 
-void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms)
+void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how)
 {
     static const struct {
         EarlySignal bit;
@@ -212,8 +221,10 @@ void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms)
     } signals[] = { { EARLY_STOP, SIGSTOP },
                     { EARLY_TERM, SIGTERM },
                     { EARLY_KILL, SIGKILL } };
-    daemon_start_job(daemon, job, deadline_ms);
+    start_job(daemon, job, how);
     uintptr_t early = (uintptr_t)map_remove(&daemon->early_signals, job->id);
+    if (early > EARLY_NONE)
+        warm_flush(&daemon->warm); /* it must be there to get them */
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (early & signals[i].bit)
             tell_signal(daemon, job->id, job->attempt, signals[i].number);

@@ -3,6 +3,7 @@
 #include "serve/handler_json.h"
 
 #include "base/text.h"
+#include "run/interpreter.h"
 #include "run/web.h"
 #include "serve/handler_order.h"
 #include "serve/users.h"
@@ -452,6 +453,21 @@ static Err check_url(HandlerReader *in)
     return ERR_INVALID;
 }
 
+static Err check_interpreter(HandlerReader *in)
+{
+    Buf argv = { 0 };
+    Lang lang = in->handler.lang;
+    bool there = interpreter_argv(lang, NULL, &argv);
+    buf_done(&argv);
+    if (there)
+        return ERR_OK;
+    BAD(in, "unsupported", "this machine has no %s, which runs handlers in %s",
+        interpreter_name(lang), lang_name(lang));
+    problem_hint(&in->job.why, "install it, or use another language");
+    problem_point(&in->job.why, SLICE_LITERAL("lang"));
+    return ERR_INVALID;
+}
+
 static Err check_lang(HandlerReader *in)
 {
     switch (in->handler.lang) {
@@ -466,16 +482,12 @@ static Err check_lang(HandlerReader *in)
     case LANG_PHP:
     case LANG_RUBY:
     case LANG_LUA:
-        break;
+        return check_interpreter(in);
     case LANG_HTTP:
         return check_url(in);
     case LANG_PULL:
         return ERR_OK;
     }
-    BAD(in, "unsupported", "this version cannot run handlers in %s yet",
-        lang_name(in->handler.lang));
-    problem_hint(&in->job.why, "use exec, sh, bash or pull");
-    problem_point(&in->job.why, SLICE_LITERAL("lang"));
     return ERR_INVALID;
 }
 
@@ -508,9 +520,9 @@ Err handler_read_end(HandlerReader *in)
         err = BAD(in, "missing_field", "the handler has no body");
     else
         err = check_lang(in);
-    if (!err && in->handler.batch && in->handler.lang != LANG_HTTP) {
-        err = BAD(in, "unsupported", "this version cannot do 'batch' in %s yet",
-                  lang_name(in->handler.lang));
+    if (!err && in->handler.batch && in->handler.lang == LANG_PULL) {
+        err = BAD(in, "conflicting_fields",
+                  "pull workers say themselves how many they take");
         problem_point(&in->job.why, SLICE_LITERAL("batch"));
     }
     if (err && !in->job.why.pointer[0])

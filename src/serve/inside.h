@@ -15,6 +15,7 @@
 #include "serve/keeper.h"
 #include "serve/metrics.h"
 #include "serve/reader.h"
+#include "serve/warm.h"
 
 #include <stdatomic.h>
 #include <uv.h>
@@ -115,6 +116,7 @@ struct Daemon {
     uint64_t applied_number; /* last turn wholly inside it */
 
     Bodies bodies;
+    Warm warm;         /* jobs of this turn for warm contexts */
     Map early_signals; /* of attempts whose job is still asked for: id -> EarlySignal bits
                         */
     Call *reads;       /* reads that wait for the store, oldest first */
@@ -156,8 +158,7 @@ void daemon_reads_release(Daemon *daemon);
 
 /* effects.c */
 void daemon_effect(Daemon *daemon, const Effect *effect);
-void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms);
-void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms);
+void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how);
 void daemon_waiter_add(Daemon *daemon, Call *call);
 void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
 void daemon_waiters_expire(Daemon *daemon, Now now);

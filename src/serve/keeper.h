@@ -22,6 +22,13 @@ typedef enum AskPurpose {
     ASK_WAIT,   /* whether a job that someone waits for is final already */
 } AskPurpose;
 
+/* How a job that is asked for is to be started. */
+typedef struct StartHow {
+    int64_t deadline_ms; /* wall; 0: none */
+    uint32_t slot;
+    bool warm;
+} StartHow;
+
 /* A question; it comes back through the answers as it is, with `loaded` filled. */
 typedef struct Ask {
     Mail mail; /* must be first, as in KeeperNews */
@@ -32,8 +39,7 @@ typedef struct Ask {
     uint64_t needs; /* journal position that the store must have applied */
     uint64_t token;
     uint32_t attempt;
-    int64_t deadline_ms;
-    uint32_t slot;
+    StartHow how;
     Err err;
     Loaded loaded;
     uint64_t applied; /* position the store had come to */

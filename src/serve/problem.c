@@ -45,6 +45,8 @@ static const ProblemKind kinds[] = {
     { "method_not_allowed", 405, "The path does not know this method", "" },
     /* What makes no sense now. */
     { "invalid_state", 409, "The job is not in a state for this", "" },
+    { "shared_context", 409, "The job shares its process with other jobs",
+      "cancel it, or halt it: the others run again" },
     { "declared", 409, "It stands in the configuration file",
       "change the file and reload: kill -HUP, or restart" },
     { "conflict", 409, "This cannot be done now", "" },

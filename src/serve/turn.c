@@ -14,6 +14,7 @@
 
 /* Of a large bulk only the first jobs can start soon. */
 #define BODIES_PER_RECORD 16
+#define BODIES_PER_LINES  256 /* a lane's window of them */
 
 #define ALONE_EVENTS_MAX 2
 #define SYNC_HERE_NS_MAX 2000000 /* slower disks must not hold up the loop */
@@ -48,6 +49,18 @@ static Record record_base(const Daemon *daemon, const Outbox *out, RecordKind ki
     };
 }
 
+static void keep_lines(Daemon *daemon, const Op *op)
+{
+    Job job = *op->job;
+    Slice rest = op->body;
+    if (job.state != JOB_READY)
+        return;
+    for (uint64_t k = 0; k < BODIES_PER_LINES && lines_next(&rest, &job.payload); k++) {
+        job.id = id_from_count(op->first + k, daemon->identity.number);
+        bodies_put(&daemon->bodies, &job);
+    }
+}
+
 static void append_lines(Daemon *daemon, const Outbox *out, const Op *op)
 {
     Buf options = { 0 };
@@ -60,6 +73,7 @@ static void append_lines(Daemon *daemon, const Outbox *out, const Op *op)
     record.body = op->body;
     job_pack(&options, op->job);
     record.options = buf_slice(&options);
+    keep_lines(daemon, op);
     journal_write(daemon->journal, &record, NULL);
     buf_done(&options);
 }
@@ -87,11 +101,20 @@ static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
     return at;
 }
 
+/* Bodies of jobs that get another payload are of no use any more. */
+static void drop_changed(Daemon *daemon, const Batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->ops[i].kind == OP_MOVE && (batch->ops[i].fields & FIELD_PAYLOAD))
+            body_free(bodies_take(&daemon->bodies, batch->ops[i].id));
+}
+
 static void append_batch(Daemon *daemon, const Outbox *out)
 {
     Buf body = { 0 };
     Record record = record_base(daemon, out, RECORD_TURN);
     record.count = out->batch.count;
+    drop_changed(daemon, &out->batch);
     batch_pack(&body, &out->batch);
     record.body = buf_slice(&body);
     journal_write(daemon->journal, &record, &body);
@@ -153,6 +176,7 @@ void daemon_release(Daemon *daemon)
                 daemon_effect(daemon, &turn->out.effects[i]);
         give_turn(daemon, turn);
     }
+    warm_flush(&daemon->warm);
 }
 
 /* Seconds per write and per sync since the last turn: the mean of a few, because only

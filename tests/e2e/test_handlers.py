@@ -218,13 +218,6 @@ def test_languages(tenant, lang, body):
     assert log.body == b"first\nsecond\n"
 
 
-@pytest.mark.parametrize("lang", ["node", "python", "perl", "php", "ruby", "lua"])
-def test_a_language_of_a_later_version_is_refused_by_name(tenant, lang):
-    problem = tenant.set("x", "body", 422, lang=lang)
-    assert problem["code"] == "unsupported" and lang in problem["detail"]
-    tenant.get("x", 404)
-
-
 @pytest.mark.parametrize("fields, code", [
     ({"lang": "fortran"}, "invalid_value"),
     ({"body": ""}, "missing_field"),

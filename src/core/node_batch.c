@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_batch.c - see node_batch.h. */
+#include "core/node_batch.h"
+#include "core/node_inside.h"
+#include "core/node_limits.h"
+
+/* The contexts of a handler are its own version's, or those of its eid. */
+uint32_t node_batch_kind(Node *node, const Handler *handler)
+{
+    Buf key = { 0 };
+    if (!handler_warm(handler))
+        return 0;
+    buf_printf(&key, SLICE_FMT " %s ", SLICE_ARG(handler->tenant),
+               lang_name(handler->lang));
+    if (handler->eid.bytes)
+        buf_printf(&key, "eid " SLICE_FMT, SLICE_ARG(handler->eid));
+    else
+        buf_printf(&key, SLICE_FMT " %u", SLICE_ARG(handler->type), handler->version);
+    uint32_t number = names_intern(&node->names, buf_slice(&key));
+    buf_done(&key);
+    return number;
+}
+
+/* A shell that is given a batch reads it to its end, and a call has one body: nothing can
+ * be added later. */
+static bool one_batch(const Handler *handler)
+{
+    return handler->lang == LANG_SH || handler->lang == LANG_BASH ||
+           handler->lang == LANG_HTTP;
+}
+
+static uint32_t window_of(const HandlerEntry *entry)
+{
+    uint32_t window = entry->pace.window ? entry->pace.window : 1;
+    uint32_t most = entry->handler.batch ? entry->handler.batch : BATCH_WINDOW_MAX;
+    if (one_batch(&entry->handler))
+        return most;
+    return window < most ? window : most;
+}
+
+/* The slot of a context of this kind with room, or 0. */
+static uint32_t find_slot(const Node *node, const HandlerEntry *entry, uint32_t window)
+{
+    uint32_t last = entry->pace.slot;
+    if (last && node->slots[last - 1].warm == entry->warm &&
+        node->slots[last - 1].jobs < window)
+        return last;
+    for (size_t i = 0; i < node->slot_capacity; i++)
+        if (node->slots[i].warm == entry->warm && node->slots[i].jobs < window)
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+bool node_batch_place(const Node *node, const Head *head, BatchPlace *out)
+{
+    bool free_slot = node->slots_used < node_slots(node);
+    const HandlerEntry *entry = node_handler_entry(node, head->tenant, head->type);
+    *out = (BatchPlace){ .jobs = 1 };
+    if ((head->flags & JOB_COMMAND) || !entry || !entry->warm)
+        return free_slot;
+    uint32_t window = window_of(entry);
+    out->warm = entry->warm;
+    out->slot = one_batch(&entry->handler) ? 0 : find_slot(node, entry, window);
+    if (!out->slot && !free_slot)
+        return false;
+    out->jobs = out->slot ? window - node->slots[out->slot - 1].jobs : window;
+    if (node->offers.count > 1 && out->jobs > BATCH_QUANTUM)
+        out->jobs = BATCH_QUANTUM;
+    return true;
+}
+
+void node_batch_began(Node *node, const Running *running)
+{
+    HandlerEntry *entry =
+        node_handler_entry(node, running->head.tenant, running->head.type);
+    if (!running->warm || !entry)
+        return;
+    Pace *pace = &entry->pace;
+    bool idle = !pace->in_hand && node->now.boot_ms - pace->ended_boot >= BATCH_LOOK_MS;
+    if (idle) {
+        pace->began_boot = node->now.boot_ms;
+        pace->done = 0;
+    }
+    pace->in_hand++;
+    pace->contexts += node->slots[running->slot - 1].jobs == 1;
+    pace->slot = running->slot;
+}
+
+/* What a context did in the time since the last look, times the time we want to fill. */
+static void look(const Node *node, Pace *pace)
+{
+    int64_t elapsed_ms = node->now.boot_ms - pace->began_boot;
+    if (elapsed_ms < BATCH_LOOK_MS)
+        return;
+    uint64_t contexts = pace->contexts ? pace->contexts : 1;
+    uint64_t window = pace->done * BATCH_TARGET_MS / (uint64_t)elapsed_ms / contexts;
+    uint64_t most = (uint64_t)(pace->window ? pace->window : 1) * BATCH_GROWTH;
+    if (window > most)
+        window = most;
+    if (window > BATCH_WINDOW_MAX)
+        window = BATCH_WINDOW_MAX;
+    pace->window = window ? (uint32_t)window : 1;
+    pace->began_boot = node->now.boot_ms;
+    pace->done = 0;
+}
+
+void node_batch_ended(Node *node, const Running *running)
+{
+    HandlerEntry *entry =
+        node_handler_entry(node, running->head.tenant, running->head.type);
+    if (!running->warm || !entry)
+        return;
+    Pace *pace = &entry->pace;
+    pace->done++;
+    pace->in_hand--;
+    pace->ended_boot = node->now.boot_ms;
+    look(node, pace);
+    pace->contexts -= node->slots[running->slot - 1].jobs == 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_batch.h - jobs that share a slot: those of one warm context, or of one batch.
+ *
+ * A warm context takes one slot while it is busy. How many jobs it is given at once
+ * follows its pace: about BATCH_TARGET_MS of work, so that a fast one never waits for the
+ * disk, and behind a slow one no job waits that another slot could run. */
+#ifndef CORE_NODE_BATCH_H
+#define CORE_NODE_BATCH_H
+
+#include "core/node_state.h"
+
+#define BATCH_TARGET_MS  50   /* of work in a context's hands */
+#define BATCH_LOOK_MS    20   /* at its pace */
+#define BATCH_GROWTH     4    /* at most so much more after each look */
+#define BATCH_WINDOW_MAX 4096 /* jobs in one context's hands */
+#define BATCH_QUANTUM    64   /* jobs of a turn while other lanes wait for theirs */
+
+typedef struct BatchPlace {
+    uint32_t slot; /* of a context that has room; 0: a free slot is to be taken */
+    uint32_t warm; /* which contexts can run it; 0: it runs by itself */
+    uint32_t
+        jobs; /* of this lane and type that may go there in a row, this one counted */
+} BatchPlace;
+
+/* Where a ready job would run now. False: nowhere, all slots are taken. */
+bool node_batch_place(const Node *node, const Head *head, BatchPlace *out);
+
+/* The number that handlers have in common whose jobs may share a context; 0: none. */
+uint32_t node_batch_kind(Node *node, const Handler *handler);
+
+/* A job begins or ends in its slot. */
+void node_batch_began(Node *node, const Running *running);
+void node_batch_ended(Node *node, const Running *running);
+
+#endif
