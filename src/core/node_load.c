@@ -9,6 +9,11 @@
 
 #include <assert.h>
 
+#define WINDOW_REACH_MAX 64    /* of a busy lane */
+#define WINDOW_JOBS_LONG 16384 /* heads of one lane, however busy */
+#define WINDOW_SHORT_MS  1000  /* to use up a window: too short a window */
+#define WINDOW_CALM_MS   (10 * MS_PER_S)
+
 /* A queue, or one type of it, as one number. */
 static uint32_t line_number(Node *node, const Head *head)
 {

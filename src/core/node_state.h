@@ -12,6 +12,7 @@
 #include "core/outcome.h"
 #include "core/queue.h"
 #include "core/schedule.h"
+#include "core/slot.h"
 #include "core/tenant.h"
 
 #define TICK_MS            1000 /* a pass at least this often (S3.50) */
@@ -25,10 +26,6 @@
 #define START_WAIT_MS      MS_PER_MIN      /* for an attempt's process to run */
 #define WINDOW_JOBS_MAX    256
 #define WINDOW_JOBS_MIN    16
-#define WINDOW_REACH_MAX   64    /* of a busy lane */
-#define WINDOW_JOBS_LONG   16384 /* heads of one lane, however busy */
-#define WINDOW_SHORT_MS    1000  /* to use up a window: too short a window */
-#define WINDOW_CALM_MS     (10 * MS_PER_S)
 #define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
 #define SCAN_JOBS_MAX      1000  /* heads looked at per lane and pass (skip, backfill) */
 #define REASON_NO_HANDLER  "no_handler"
@@ -88,23 +85,6 @@ typedef struct KeyUse {
     Slice key;
     Slice value;
 } KeyUse;
-
-/* A slot, and what is in it: one job that runs by itself, or jobs of one warm context. */
-typedef struct Slot {
-    uint32_t jobs;
-    uint32_t warm; /* BatchPlace.warm; 0: none */
-} Slot;
-
-/* How fast the contexts of a handler are: see node_batch.h. */
-typedef struct Pace {
-    uint32_t window;   /* jobs for one context's hands */
-    uint32_t contexts; /* slots that are busy with it */
-    uint32_t slot;     /* that was last given a job */
-    uint64_t in_hand;
-    uint64_t done; /* since began_boot */
-    int64_t began_boot;
-    int64_t ended_boot;
-} Pace;
 
 /* The newest version of a handler, as the node knows it. */
 typedef struct HandlerEntry {
