@@ -99,6 +99,13 @@ static void start_call(Daemon *daemon, const Job *job, const Handler *handler,
     web_start(daemon->web, &order);
 }
 
+/* Of a trial its own, else the newest of the type. */
+static const Handler *handler_of(const Daemon *daemon, const Job *job)
+{
+    const Handler *trial = daemon_trial_handler(daemon, job->id);
+    return trial ? trial : node_handler(daemon->node, job->tenant, job->type);
+}
+
 void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
 {
     Buf document = { 0 };
@@ -108,7 +115,7 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
     Error why = { 0 };
     running.state = JOB_RUNNING;
     if (!job->command.bytes) {
-        const Handler *handler = node_handler(daemon->node, job->tenant, job->type);
+        const Handler *handler = handler_of(daemon, job);
         if (handler && job->user.bytes &&
             (handler->lang == LANG_HTTP || handler_warm(handler))) {
             cannot_start(daemon, job, "user is for jobs that are processes of their own",
@@ -154,7 +161,7 @@ void daemon_start_job(Daemon *daemon, const Job *job, int64_t deadline_ms)
 }
 
 /* To whoever has the attempt: the other does not know it. */
-static void tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
+void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
 {
     runner_signal(daemon->runner, id, attempt, number);
     web_signal(daemon->web, id, attempt, number);
@@ -188,7 +195,7 @@ static void send_signal(Daemon *daemon, const Effect *effect)
 {
     uintptr_t early = (uintptr_t)map_find(&daemon->early_signals, effect->id);
     if (!early) {
-        tell_signal(daemon, effect->id, effect->attempt, effect->signal);
+        daemon_tell_signal(daemon, effect->id, effect->attempt, effect->signal);
         return;
     }
     if (effect->signal == SIGCONT)
@@ -212,7 +219,7 @@ void daemon_start_asked(Daemon *daemon, const Job *job, int64_t deadline_ms)
     uintptr_t early = (uintptr_t)map_remove(&daemon->early_signals, job->id);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (early & signals[i].bit)
-            tell_signal(daemon, job->id, job->attempt, signals[i].number);
+            daemon_tell_signal(daemon, job->id, job->attempt, signals[i].number);
 }
 
 static LoadKind load_kind(LoadWhat what)
