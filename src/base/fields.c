@@ -89,21 +89,13 @@ Err fields_set(const Fields *fields, const PackField *in, void *object)
     return number_set(row, object, (int64_t)number);
 }
 
-Err fields_unpack(Slice packed, const Fields *fields, size_t bytes, void *out_object)
+Err fields_unpack(Slice packed, const Fields *fields, void *object)
 {
-    void *object = mem_alloc(bytes);
     PackField in;
-    Err err = ERR_OK;
-    if (fields->defaults)
-        memcpy(object, fields->defaults, bytes);
-    while (!err && pack_next(&packed, &in))
-        err = fields_set(fields, &in, object);
-    if (!err && pack_damaged(packed))
-        err = ERR_CORRUPT;
-    if (!err)
-        memcpy(out_object, object, bytes);
-    mem_free(object);
-    return err;
+    while (pack_next(&packed, &in))
+        if (fields_set(fields, &in, object))
+            return ERR_CORRUPT;
+    return pack_damaged(packed) ? ERR_CORRUPT : ERR_OK;
 }
 
 void fields_keep(const Fields *fields, Arena *arena, void *object)

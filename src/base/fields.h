@@ -38,10 +38,9 @@ void fields_pack(Buf *out, const Fields *fields, const void *object);
  * slices borrow. An unknown tag does nothing. ERR_CORRUPT: a number that does not fit. */
 MUST_CHECK Err fields_set(const Fields *fields, const PackField *in, void *object);
 
-/* A whole struct of `bytes` bytes out of what fields_pack made; slices borrow. On
- * ERR_CORRUPT *out_object is as before. */
-MUST_CHECK Err fields_unpack(Slice packed, const Fields *fields, size_t bytes,
-                             void *out_object);
+/* All fields of what fields_pack made, into *object, which begins as a copy of the
+ * defaults; slices borrow. After ERR_CORRUPT it is of no use. */
+MUST_CHECK Err fields_unpack(Slice packed, const Fields *fields, void *object);
 
 /* Every slice of *object is copied into the arena. */
 void fields_keep(const Fields *fields, Arena *arena, void *object);

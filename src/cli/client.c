@@ -139,6 +139,7 @@ static void add_tenant(const Client *client, const char *path, Buf *url)
     if (!client->tenant || !(slice_starts(text, SLICE_LITERAL("/api/v1/jobs")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/claims")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/handlers")) ||
+                             slice_starts(text, SLICE_LITERAL("/api/v1/scoreboard")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/stats"))))
         return;
     buf_add_char(url, memchr(url->data, '?', url->bytes) ? '&' : '?');

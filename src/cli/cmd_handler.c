@@ -285,6 +285,81 @@ static int ls(Cli *cli)
     return list(cli, HANDLERS_PATH);
 }
 
+/* One run, nothing stored: what it printed as it is, then what came of it. */
+static void say_tested(const Cli *cli, const Doc *tested)
+{
+    Buf text = { 0 };
+    buf_add_slice(&text, doc_text(tested, "stdout")); /* as pawl logs does */
+    cli_print(&text);
+    buf_clear(&text);
+    buf_add_slice(&text, doc_text(tested, "stderr"));
+    fwrite(text.data, 1, text.bytes, stderr);
+    fflush(stderr);
+    buf_clear(&text);
+    buf_printf(&text, "%s" SLICE_FMT " %lld%s\n", term_on(&cli->out, COLOUR_DIM),
+               SLICE_ARG(doc_text(tested, "code")),
+               (long long)doc_int(tested, "exitcode", 0),
+               term_off(&cli->out, COLOUR_DIM));
+    static const char *const fields[] = { "result", "error" };
+    for (size_t i = 0; i < 2; i++) {
+        if (!doc_text(tested, fields[i]).bytes)
+            continue;
+        buf_printf(&text, "%s: ", fields[i]);
+        safe_add(&text, doc_text(tested, fields[i]));
+        buf_add_char(&text, '\n');
+    }
+    const Doc *job = doc_first(doc_get(tested, "jobs"));
+    for (; job; job = doc_next(job)) {
+        buf_printf(&text, "would add: " SLICE_FMT " ", SLICE_ARG(doc_text(job, "type")));
+        safe_add(&text, doc_text(job, "payload"));
+        buf_add_char(&text, '\n');
+    }
+    cli_print(&text);
+    buf_done(&text);
+}
+
+static int test(Cli *cli)
+{
+    Buf payload = { 0 };
+    Buf body = { 0 };
+    Buf path = { 0 };
+    JsonOut json = { .out = &body };
+    Doc *tested = NULL;
+    int code = CLI_DONE;
+    const char *word = cli->args.operand_count > 2 ? cli->args.operands[2] : "";
+    if (strcmp(word, "-") == 0)
+        code = describe_read(cli, "-", &payload);
+    else
+        buf_add_text(&payload, word);
+    json_object(&json, NULL);
+    if (utf8_valid(buf_slice(&payload)))
+        json_text(&json, "payload", buf_slice(&payload));
+    else
+        json_base64(&json, "payload_base64", buf_slice(&payload));
+    json_object_end(&json);
+    handler_path(&path, type_of(cli), "/test");
+    Request request = { .method = "POST",
+                        .path = buf_cstr(&path),
+                        .body = buf_slice(&body) };
+    if (!code)
+        code = cli_call_doc(cli, &request, &tested);
+    if (!code && cli->json) {
+        buf_clear(&body);
+        doc_write(tested, &body);
+        cli_print_json(buf_slice(&body));
+    } else if (!code) {
+        say_tested(cli, tested);
+    }
+    if (!code && !slice_is(doc_text(tested, "code"), "ok"))
+        code = CLI_FAILED;
+    if (tested)
+        doc_free(tested);
+    buf_done(&path);
+    buf_done(&body);
+    buf_done(&payload);
+    return code;
+}
+
 /* --- Verbs ------------------------------------------------------------------------- */
 
 static const Verb verbs[] = {
@@ -294,6 +369,7 @@ static const Verb verbs[] = {
     { "rm", 2, 2, rm },
     { "versions", 2, 2, versions },
     { "rollback", 2, 3, rollback },
+    { "test", 2, 3, test },
     { "enable", 2, 2, enable },
     { "disable", 2, 2, disable },
 };

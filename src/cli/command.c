@@ -60,6 +60,22 @@ static const Option ls_options[] = {
     { 0 },
 };
 
+static const Option import_options[] = {
+    { "journal", 0, "FILE", "a journal of batches and lines, or - for standard input" },
+    { 0 },
+};
+
+static const Option export_options[] = {
+    { "journal", 0, NULL, "as lines time|tenant-type|payload, and batches" },
+    { 0 },
+};
+
+static const Option tenant_options[] = {
+    { "segregate-types", 0, NULL, "set: each type of its jobs has its own turn" },
+    { "together", 0, NULL, "set: the types of a queue take turns by age (the default)" },
+    { 0 },
+};
+
 static const Option logs_options[] = {
     { "follow", 'f', NULL, "go on as the job writes, until it ends" },
     { "stdout", 0, NULL, "only its standard output" },
@@ -262,6 +278,50 @@ const Command commands[] = {
         .run = cmd_wait,
     },
     {
+        .name = "import",
+        .summary = "add the jobs of a journal in text form",
+        .usage = "--journal FILE",
+        .example = "pawl import --journal old.journal",
+        .detail =
+            "Lines id|type|payload or time|type|payload, and batches (#:Batch, its "
+            "bytes, "
+            "#:EndBatch); other lines that begin with # are passed over. A type "
+            "acme-mail is type mail of tenant acme. The whole file is checked first. "
+            "Running it again within 24 hours adds nothing twice, and goes on where it "
+            "stopped.",
+        .options = { import_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_NONE,
+        .run = cmd_import,
+    },
+    {
+        .name = "export",
+        .summary = "print jobs as a journal in text form",
+        .usage = "--journal [QUERY]",
+        .example = "pawl export --journal > jobs.journal",
+        .detail = "Oldest first; without a QUERY (pawl help queries) all that have not "
+                  "ended. --tenant '*' takes those of all tenants.",
+        .options = { export_options },
+        .need = NEED_SERVER,
+        .terms = true,
+        .run = cmd_export,
+    },
+    {
+        .name = "tenant",
+        .summary = "show whose jobs there are, and set up tenants",
+        .usage = "ls | show NAME | set NAME OPTION | rm NAME",
+        .example = "pawl tenant set acme --segregate-types",
+        .detail =
+            "A tenant is there as soon as it has a job, a handler or a setting; rm "
+            "gives it its defaults back and leaves its jobs alone. What is set holds "
+            "for jobs that are added from then on.",
+        .options = { tenant_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls show set rm",
+        .run = cmd_tenant,
+    },
+    {
         .name = "status",
         .summary = "show on one screen how things are",
         .usage = "",
@@ -312,13 +372,14 @@ const Command commands[] = {
             "Each set makes a new version, which jobs that start from then on use; jobs "
             "that run keep theirs. What the options leave out has its default. The "
             "payload is on the job's standard input.\n"
-            "VERB is get, rm, versions, enable, disable (its jobs wait), or rollback "
-            "TYPE [VERSION]: an older version becomes the newest one, the one before if "
-            "none is named. That undoes rm, too.",
+            "VERB is get, rm, versions, enable, disable (its jobs wait), test TYPE "
+            "[PAYLOAD | -]: one run with this payload, nothing is kept; or rollback TYPE "
+            "[VERSION]: an older version becomes the newest one, the one before if none "
+            "is named. That undoes rm, too.",
         .options = { handler_options },
         .need = NEED_SERVER,
         .operand = OPERAND_WORDS,
-        .operand_words = "ls get set rm versions rollback enable disable",
+        .operand_words = "ls get set rm versions rollback test enable disable",
         .run = cmd_handler,
     },
     {

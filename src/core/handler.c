@@ -93,9 +93,9 @@ void handler_pack(Buf *out, const Handler *handler)
 
 Err handler_unpack(Slice packed, Handler *out_handler)
 {
-    Handler handler;
-    Err err = fields_unpack(packed, &handler_fields, sizeof handler, &handler);
-    if (err || (unsigned)handler.lang >= LANGS)
+    Handler handler = { 0 };
+    if (fields_unpack(packed, &handler_fields, &handler) ||
+        (unsigned)handler.lang >= LANGS)
         return ERR_CORRUPT;
     *out_handler = handler;
     return ERR_OK;

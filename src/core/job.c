@@ -288,11 +288,7 @@ Err job_unpack(Slice packed, Job *out_job)
     const Job defaults = job_default();
     const Fields fields = { job_rows, FIELDS_COUNT(job_rows), &defaults };
     Job job = defaults;
-    PackField in;
-    while (pack_next(&packed, &in))
-        if (fields_set(&fields, &in, &job))
-            return ERR_CORRUPT;
-    if (pack_damaged(packed) || !plausible(&job))
+    if (fields_unpack(packed, &fields, &job) || !plausible(&job))
         return ERR_CORRUPT;
     *out_job = job;
     return ERR_OK;

@@ -295,6 +295,7 @@ static void a_job_that_someone_acts_on_is_not_purged_meanwhile(void **state)
     rig_close(rig);
 }
 
+/* S2.41: a node takes small batches of heads out of the store, in order. */
 static void the_next_heads_are_those_behind_the_last_one(void **state)
 {
     (void)state;

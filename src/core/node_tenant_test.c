@@ -96,7 +96,7 @@ static void check_share(const Kind *kind, size_t percent)
                  kind->started, wanted);
 }
 
-/* S2.7, S2.30, S2.111, S2.112: a quarter each, whatever the numbers that wait. */
+/* S2.7, S2.30, S2.111, S2.112, S2.113: a quarter each, whatever the numbers that wait. */
 static void segregated_types_share_equally(void **state)
 {
     Kind kinds[] = { { "a", "one", 0, 0 },
@@ -112,6 +112,29 @@ static void segregated_types_share_equally(void **state)
     run_kinds(rig, kinds, 4);
     for (size_t k = 0; k < 4; k++)
         check_share(&kinds[k], 25);
+    rig_close(rig);
+}
+
+static void by_tenant(NodeSettings *settings)
+{
+    settings->fair_tenants = true;
+}
+
+/* S2.112: the other half of oracle 6: half for each tenant, and that of three types in
+ * three. */
+static void tenants_share_equally_where_fairness_goes_by_tenant(void **state)
+{
+    Kind kinds[] = { { "a", "one", 0, 0 },
+                     { "a", "two", 0, 0 },
+                     { "a", "three", 0, 0 },
+                     { "b", "x", 0, 0 } };
+    (void)state;
+    Rig *rig = rig_open(by_tenant);
+    segregate(rig, "a", true);
+    run_kinds(rig, kinds, 4);
+    check_share(&kinds[3], 50);
+    for (size_t k = 0; k < 3; k++)
+        check_share(&kinds[k], 17);
     rig_close(rig);
 }
 
@@ -177,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segregated_types_share_equally),
+        cmocka_unit_test(tenants_share_equally_where_fairness_goes_by_tenant),
         cmocka_unit_test(without_it_a_queue_of_a_tenant_is_one_lane),
         cmocka_unit_test(it_holds_for_jobs_that_are_added_from_then_on),
         cmocka_unit_test(a_tenant_is_set_and_given_its_defaults_back),

@@ -20,5 +20,9 @@ void tenant_pack(Buf *out, const Tenant *tenant)
 
 Err tenant_unpack(Slice packed, Tenant *out_tenant)
 {
-    return fields_unpack(packed, &fields, sizeof *out_tenant, out_tenant);
+    Tenant tenant = { 0 };
+    if (fields_unpack(packed, &fields, &tenant))
+        return ERR_CORRUPT;
+    *out_tenant = tenant;
+    return ERR_OK;
 }

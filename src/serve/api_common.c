@@ -65,6 +65,19 @@ bool api_wants_xml(const Exchange *exchange)
     return false;
 }
 
+bool api_list_limit(Exchange *exchange, uint32_t *out_limit)
+{
+    Slice text = exchange_param(exchange, "limit");
+    int64_t limit = QUERY_LIMIT_DEFAULT;
+    if (text.data && (int_parse(text, &limit) || limit < 1 || limit > QUERY_LIMIT_MAX)) {
+        exchange_refuse(exchange, "invalid_value", "limit is a number from 1 to %d",
+                        QUERY_LIMIT_MAX);
+        return false;
+    }
+    *out_limit = (uint32_t)limit;
+    return true;
+}
+
 void problem_of_json(Problem *problem, const JsonFault *fault)
 {
     problem_set(problem, fault->code, "line %u, column %u: %s", fault->line,

@@ -27,6 +27,9 @@ const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional);
 /* The problem of a text that could not be read. */
 void problem_of_json(Problem *problem, const JsonFault *fault);
 
+/* The `limit` of a list: 50 unless the request says. False: refused, and answered. */
+bool api_list_limit(Exchange *exchange, uint32_t *out_limit);
+
 /* Finds exchange->id from the path (an id, or the unique beginning of one) and goes on;
  * otherwise it is refused and answered. */
 void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange));

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define LIST_DEFAULT   50
-#define LIST_MAX       1000
 #define LIST_BYTES_MAX (32u << 20) /* of one page: bodies may be large */
 
 /* What a request is about. */
@@ -450,16 +448,8 @@ void api_handler_rollback(Exchange *exchange)
 
 static bool read_page(Exchange *exchange, Subject *subject)
 {
-    Slice text = exchange_param(exchange, "limit");
-    int64_t limit = LIST_DEFAULT;
-    if (text.data && (int_parse(text, &limit) || limit < 1 || limit > LIST_MAX)) {
-        exchange_refuse(exchange, "invalid_value", "limit is a number from 1 to %d",
-                        LIST_MAX);
-        return false;
-    }
-    subject->limit = (uint32_t)limit;
     subject->cursor = exchange_param(exchange, "cursor");
-    return true;
+    return api_list_limit(exchange, &subject->limit);
 }
 
 static int bytes_order(Slice a, Slice b)

@@ -334,16 +334,6 @@ static void listed(Exchange *exchange, Call *call)
         exchange_reply_json(exchange, 200);
 }
 
-static Err read_limit(Slice text, JobQuery *query, Error *why)
-{
-    int64_t limit;
-    if (int_parse(text, &limit) || limit < 1 || limit > QUERY_LIMIT_MAX)
-        return error_set(why, ERR_INVALID, "limit must be a number from 1 to %d",
-                         QUERY_LIMIT_MAX);
-    query->limit = (uint32_t)limit;
-    return ERR_OK;
-}
-
 static Err read_order(Slice text, JobQuery *query, Error *why)
 {
     if (slice_is(text, "dispatch"))
@@ -367,10 +357,8 @@ static Err read_cursor(Slice text, JobQuery *query, Error *why)
 static Err read_param(const Param *param, Arena *arena, JobQuery *query, Error *why)
 {
     if (slice_is(param->name, "tenant") || slice_is(param->name, "order") ||
-        slice_is(param->name, "cursor"))
+        slice_is(param->name, "cursor") || slice_is(param->name, "limit"))
         return ERR_OK; /* read before and after the others */
-    if (slice_is(param->name, "limit"))
-        return read_limit(param->value, query, why);
     if (slice_is(param->name, "q"))
         return query_parse(param->value, arena, query, why);
     return query_term(slice_cstr(arena, param->name), param->value, arena, query, why);
@@ -396,7 +384,6 @@ void api_jobs_list(Exchange *exchange)
     Error why = { 0 };
     listing->exchange = exchange;
     exchange->state = listing;
-    query->limit = QUERY_LIMIT_DEFAULT;
     query->wall_ms = clock_now().wall_ms;
     query->with_payload = true;
     if (!slice_is(exchange_param(exchange, "tenant"), "*")) {
@@ -404,6 +391,8 @@ void api_jobs_list(Exchange *exchange)
         if (!query->tenant.data)
             return;
     }
+    if (!api_list_limit(exchange, &query->limit))
+        return;
     if (read_params(exchange, &exchange->arena, query, &why)) {
         exchange_refuse(exchange, "invalid_query", "%s", why.text);
         return;

@@ -86,6 +86,11 @@ static bool read_pattern(Exchange *exchange, JobReader *reader)
 
 void api_lines_add(Exchange *exchange)
 {
+    lines_add(exchange);
+}
+
+void lines_add(Exchange *exchange)
+{
     uint64_t payload_bytes_max = daemon_facts(exchange->daemon)->payload_bytes_max;
     if (!tenant_name_valid(exchange->parts[0]) || !name_valid(exchange->parts[1])) {
         exchange_refuse(exchange, "invalid_name", "the name of the %s is not valid",

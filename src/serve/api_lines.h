@@ -8,4 +8,8 @@
 /* POST /{client}/job/{type}/add */
 void api_lines_add(Exchange *exchange);
 
+/* The jobs of the exchange's body for tenant parts[0] and type parts[1]; the parameters
+ * are fields of all of them. */
+void lines_add(Exchange *exchange);
+
 #endif

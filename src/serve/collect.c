@@ -119,6 +119,9 @@ static void take_call(Daemon *daemon, Call *call)
     case CALL_WAIT:
         daemon_waiter_add(daemon, call);
         return;
+    case CALL_TRY:
+        daemon_trial_begin(daemon, call);
+        return;
     }
 }
 
@@ -479,6 +482,19 @@ static void take_news(Daemon *daemon, RunNews *news)
     }
 }
 
+/* What a runner tells of a trial is not for the node. */
+static void take_news_of_one(Daemon *daemon, RunNews *news)
+{
+    size_t before = daemon->event_count;
+    if (news->kind == RUN_CHILD &&
+        daemon_trial_child(daemon, news->id, buf_slice(&news->text)))
+        return;
+    take_news(daemon, news);
+    if (daemon->event_count > before &&
+        daemon_trial_event(daemon, &daemon->events[before]))
+        daemon->event_count = before;
+}
+
 static void take_runner(Daemon *daemon)
 {
     Mail **last = &daemon->used_news;
@@ -492,7 +508,7 @@ static void take_runner(Daemon *daemon)
     *end = mailbox_take(&daemon->news);
     *last = first;
     for (Mail *mail = first; mail; mail = mail->next)
-        take_news(daemon, (RunNews *)(void *)mail);
+        take_news_of_one(daemon, (RunNews *)(void *)mail);
 }
 
 /* A data directory that was moved or removed under us keeps nothing for the next start:
@@ -562,6 +578,8 @@ void daemon_collect(Daemon *daemon, Now now)
 {
     look_at_data(daemon, now);
     take_room(daemon);
+    tenure_look(daemon, now);
+    daemon_trials_look(daemon, now);
     if (declares_pending(daemon->declares) && !daemon->no_room) {
         declares_changes(daemon->declares, take_declared, daemon);
         uv_async_send(&daemon->wake); /* calls see the turn after it */

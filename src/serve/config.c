@@ -138,7 +138,8 @@ static const ConfigField fields[CONFIG_KEYS] = {
 /* In the contract, but not in this version: refused, so that nobody believes that they
  * work. */
 static const char *const later_sections[] = {
-    "queues", "resources", "handlers", "schedules", "processors", "brokers", "alerts",
+    "tenants",   "queues",     "resources", "handlers",
+    "schedules", "processors", "brokers",   "alerts",
 };
 
 const ConfigField *config_field(ConfigKey key)

@@ -122,9 +122,8 @@ static const Bad bad[] = {
     { "slots: 4\n", "1:1: unknown section \"slots\"; did you mean daemon.slots?\n" },
     { "elsewhere: 4\n",
       "1:1: unknown section \"elsewhere\"; known are daemon, stores, journal, limits, "
-      "http, contexts, scheduling, queues, resources, handlers, schedules, processors, "
-      "brokers, "
-      "alerts\n" },
+      "http, contexts, scheduling, tenants, queues, resources, handlers, schedules, "
+      "processors, brokers, alerts\n" },
     { "daemon: {<<: 1}\n",
       "1:10: unknown key \"<<\" in daemon; known are listen, data, slots, legacy, grace, "
       "log_level, modules_root\n" },

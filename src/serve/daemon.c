@@ -105,6 +105,7 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
         [NOT_ROOM] = "journal_full",
         [NOT_STORE] = "store_failing",
         [NOT_DATA] = "data_directory_gone",
+        [NOT_SYSID] = "sysid_lost",
     };
     int state = daemon->not_ready;
     *out_why = words[state];
@@ -122,6 +123,8 @@ void daemon_state_changed(Daemon *daemon)
         state = NOT_DATA;
     if (daemon->stop || node_facts(daemon->node).draining)
         state = NOT_DRAINING;
+    if (daemon->tenure.lost)
+        state = NOT_SYSID;
     daemon->not_ready = (int)state;
 }
 
@@ -219,33 +222,6 @@ static void stored_setting(void *context, const Definition *definition)
     stored->bits |= setting_bit(definition->key);
 }
 
-typedef struct StoredTable {
-    Node *node;
-    Slice table;
-} StoredTable;
-
-static void stored_definition(void *context, const Definition *definition)
-{
-    const StoredTable *stored = context;
-    node_load_definition(stored->node, stored->table, definition);
-}
-
-static Err load_definitions(Daemon *daemon, Error *why)
-{
-    Store *store = daemon->store;
-    const char *table;
-    Err err = ERR_OK;
-    for (size_t i = 0; !err && (table = node_definitions(i)); i++) {
-        StoredTable stored = { daemon->node, slice_text(table) };
-        err = store->kind->definitions(store, stored.table, stored_definition, &stored,
-                                       why);
-    }
-    if (!err)
-        err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
-                                       declares_stored, daemon->declares, why);
-    return err;
-}
-
 static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const Job *),
                      Error *why)
 {
@@ -255,12 +231,6 @@ static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const
         put(daemon->node, &loaded.jobs[i]);
     loaded_done(&loaded);
     return err;
-}
-
-static void declare(Daemon *daemon)
-{
-    declares_set(daemon->declares,
-                 daemon->options.declared ? *daemon->options.declared : NULL);
 }
 
 static Err open_node(Daemon *daemon, Error *why)
@@ -284,10 +254,10 @@ static Err open_node(Daemon *daemon, Error *why)
         return err;
     daemon->settings_stored = stored.bits;
     daemon->node = node_new(&options);
-    err = load_definitions(daemon, why);
+    err = daemon_load_definitions(daemon, why);
     if (err)
         return err;
-    declare(daemon);
+    daemon_declare(daemon);
     err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
     if (err)
         return err;
@@ -421,6 +391,7 @@ static void fill_facts(Daemon *daemon)
         .result_bytes_max = from->result_bytes_max,
         .claim_key = &daemon->claim_key,
         .connections_max = from->connections_max,
+        .legacy = from->legacy,
     };
 }
 
@@ -496,7 +467,7 @@ static void schedule_wake(Daemon *daemon)
 {
     Now now = clock_now();
     int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
-    if (daemon->waiter_count && wait_ms > 100)
+    if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
         wait_ms = 100; /* waiters have deadlines of their own */
     if (daemon->stop && wait_ms > 20)
         wait_ms = 20;
@@ -515,7 +486,7 @@ static void reload(Daemon *daemon)
     daemon->node_first = first;
     settings_first(&settings, &first, daemon->settings_stored);
     node_settings_set(daemon->node, &settings);
-    declare(daemon);
+    daemon_declare(daemon);
 }
 
 /* The disk answers in a fraction of a millisecond, and going to sleep and being woken
@@ -560,6 +531,13 @@ static void on_wake(uv_async_t *handle)
 static void on_timer(uv_timer_t *handle)
 {
     run_turn(handle->loop->data);
+}
+
+void daemon_quit(Daemon *daemon)
+{
+    log_event(LOG_INFO, "daemon.quit", "msg=\"asked to stop by /quit\"");
+    daemon->stop = daemon->stop ? daemon->stop : STOP_DRAIN;
+    daemon->stop_boot = clock_now().boot_ms;
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -616,7 +594,8 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data, open_store, open_journal, open_node, open_http, open_web, open_runner,
+        open_data, open_store, tenure_begin, open_journal,
+        open_node, open_http,  open_web,     open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i] == open_http)
@@ -726,6 +705,7 @@ static void refuse_all(Daemon *daemon)
 {
     MapEntry entry;
     refuse_list(daemon->reads);
+    daemon_trials_drop(daemon);
     for (size_t at = 0; map_next(&daemon->waiters, &at, &entry);)
         refuse_list(entry.value);
     for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);)
@@ -787,6 +767,7 @@ void daemon_close(Daemon *daemon)
     if (daemon->journal)
         journal_close(daemon->journal);
     keeper_free(daemon->keeper);
+    tenure_end(daemon);
     if (daemon->store)
         store_close(daemon->store);
     uv_walk(&daemon->loop, close_handle, NULL);

@@ -6,6 +6,16 @@
 #include "base/times.h"
 #include "serve/handler_json.h"
 #include "serve/schedule_json.h"
+#include "serve/tenant_read.h"
+
+static Err read_tenant(Declaring *in, Buf *out_value)
+{
+    Tenant tenant;
+    Err err = tenant_read(in->object, &tenant, &in->why);
+    if (!err)
+        tenant_pack(out_value, &tenant);
+    return err;
+}
 
 static Err read_handler(Declaring *in, Buf *out_value)
 {
@@ -42,6 +52,7 @@ static Err read_schedule(Declaring *in, Buf *out_value)
 }
 
 static const DeclareSection rows[] = {
+    { "tenants", TENANT_TABLE, false, tenant_name_valid, read_tenant },
     { "handlers", HANDLER_TABLE, true, name_valid, read_handler },
     { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
     { NULL, NULL, false, NULL, NULL },

@@ -22,6 +22,7 @@ typedef enum CallKind {
                    applied everything that was accepted before this call */
     CALL_LOOK,  /* look(): on the loop thread, for facts that live in the node's memory */
     CALL_WAIT,  /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT) */
+    CALL_TRY,   /* trial: a handler is tried out; answered when the run has ended */
 } CallKind;
 
 struct Call {
@@ -35,6 +36,7 @@ struct Call {
     void (*read)(Call *call, Store *store);
     void (*look)(Call *call, Daemon *daemon);
     int64_t timeout_ms;
+    struct Trial *trial; /* TRY */
 
     /* The answer. */
     Err err;
@@ -72,6 +74,9 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon);
  * thread. */
 bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key);
 
+/* For look(): as if it had been told to stop by a signal. */
+void daemon_quit(Daemon *daemon);
+
 /* Facts that never change while the daemon runs; any thread. */
 typedef struct DaemonFacts {
     const char *data_dir;
@@ -88,6 +93,7 @@ typedef struct DaemonFacts {
     uint64_t result_bytes_max;
     uint32_t connections_max;
     const struct ClaimKey *claim_key;
+    bool legacy; /* 002's first paths are served too */
 } DaemonFacts;
 const DaemonFacts *daemon_facts(const Daemon *daemon);
 

@@ -211,6 +211,10 @@ static void take_call(Daemon *daemon, Call *call)
         call->look(call, daemon);
         answer(daemon, call);
         return;
+    case CALL_TRY: /* nothing runs here */
+        call->err = ERR_UNAVAILABLE;
+        answer(daemon, call);
+        return;
     case CALL_WAIT:
         call->deadline_boot = clock_now().boot_ms + call->timeout_ms;
         MEM_PUSH(daemon->waiters, daemon->waiter_count, daemon->waiter_capacity) = call;
@@ -400,6 +404,11 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
     (void)daemon;
     first = node_settings_default();
     return &first;
+}
+
+void daemon_quit(Daemon *daemon)
+{
+    daemon->facts.legacy = false; /* what a test can see */
 }
 
 bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)

@@ -13,6 +13,8 @@
 
 #include <signal.h>
 
+#define TRIAL_SLOTS (1u << 20) /* contexts of trials: slots that no node has */
+
 /* What was sent to an attempt before it could be started. */
 typedef enum EarlySignal {
     EARLY_NONE = 1, /* so that an entry is not NULL */
@@ -99,6 +101,13 @@ static void start_call(Daemon *daemon, const Job *job, const Handler *handler,
     web_start(daemon->web, &order);
 }
 
+/* Of a trial its own, else the newest of the type. */
+static const Handler *handler_of(const Daemon *daemon, const Job *job)
+{
+    const Handler *trial = daemon_trial_handler(daemon, job->id);
+    return trial ? trial : node_handler(daemon->node, job->tenant, job->type);
+}
+
 static void start_process(Daemon *daemon, const Job *job, const Handler *handler,
                           int64_t deadline_ms)
 {
@@ -146,8 +155,7 @@ static void start_job(Daemon *daemon, const Job *job, const StartHow *how)
 {
     Error why = { 0 };
     bool own = job->command.bytes > 0;
-    const Handler *handler =
-        own ? NULL : node_handler(daemon->node, job->tenant, job->type);
+    const Handler *handler = own ? NULL : handler_of(daemon, job);
     if (!own && !handler)
         cannot_start(daemon, job, "its handler is gone", true);
     else if (handler && handler->lang == LANG_PULL) /* since it was claimed */
@@ -164,8 +172,16 @@ static void start_job(Daemon *daemon, const Job *job, const StartHow *how)
         cannot_start(daemon, job, why.text, false);
 }
 
+void daemon_start_trial(Daemon *daemon, const Job *job, int64_t deadline_ms)
+{
+    bool warm = handler_warm(daemon_trial_handler(daemon, job->id));
+    uint32_t slot = TRIAL_SLOTS | (uint32_t)(job->id & 0xfff); /* beside all others */
+    start_job(daemon, job, &(StartHow){ deadline_ms, slot, warm });
+    warm_flush(&daemon->warm);
+}
+
 /* To whoever has the attempt: the other does not know it. */
-static void tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
+void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
 {
     runner_signal(daemon->runner, id, attempt, number);
     web_signal(daemon->web, id, attempt, number);
@@ -201,7 +217,7 @@ static void send_signal(Daemon *daemon, const Effect *effect)
     uintptr_t early = (uintptr_t)map_find(&daemon->early_signals, effect->id);
     if (!early) {
         warm_flush(&daemon->warm); /* it may be among them */
-        tell_signal(daemon, effect->id, effect->attempt, effect->signal);
+        daemon_tell_signal(daemon, effect->id, effect->attempt, effect->signal);
         return;
     }
     if (effect->signal == SIGCONT)
@@ -227,7 +243,7 @@ void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how)
         warm_flush(&daemon->warm); /* it must be there to get them */
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (early & signals[i].bit)
-            tell_signal(daemon, job->id, job->attempt, signals[i].number);
+            daemon_tell_signal(daemon, job->id, job->attempt, signals[i].number);
 }
 
 static LoadKind load_kind(LoadWhat what)

@@ -87,8 +87,10 @@ static void every_route_answers(void **state)
             world,
             &(Ask){ method_name(routes[i].method), routes[i].path, "", { NULL, 0 } },
             &reply);
-        /* Paths with {parts} name things that are not there. */
-        bool known = !strchr(routes[i].path, '{') && routes[i].method == METHOD_GET;
+        /* Paths with {parts} name things that are not there; legacy ones are off. */
+        bool off = strncmp(routes[i].id, "legacy_", 7) == 0;
+        bool known =
+            !off && !strchr(routes[i].path, '{') && routes[i].method == METHOD_GET;
         if (known ? reply.status != 200 : reply.status < 400 || reply.status > 422)
             fail_msg("%s %s: %d", method_name(routes[i].method), routes[i].path,
                      reply.status);

@@ -15,6 +15,7 @@
 #include "serve/keeper.h"
 #include "serve/metrics.h"
 #include "serve/reader.h"
+#include "serve/tenure.h"
 #include "serve/warm.h"
 
 #include <stdatomic.h>
@@ -58,6 +59,7 @@ struct Daemon {
     DaemonFacts facts;
     Identity identity;
     ClaimKey claim_key;
+    Tenure tenure;
     int lock_fd;
     char cluster[32];
     char data_dir[DAEMON_PATH_BYTES];
@@ -122,7 +124,9 @@ struct Daemon {
     Call *reads;       /* reads that wait for the store, oldest first */
     Call **reads_last;
     Map open_calls; /* CALL_EVENT calls that are not answered yet, by address */
-    Map waiters;    /* job id -> list of Calls */
+    Map trials;     /* id -> one under way (trials.c) */
+    IdGen trial_ids;
+    Map waiters; /* job id -> list of Calls */
     size_t waiter_count;
     bool store_failing;
     bool store_full; /* and why: the disk is full */
@@ -143,6 +147,7 @@ typedef enum NotReady {
     NOT_ROOM,
     NOT_STORE,
     NOT_DATA,
+    NOT_SYSID,
 } NotReady;
 
 /* turn.c */
@@ -158,10 +163,24 @@ void daemon_reads_release(Daemon *daemon);
 
 /* effects.c */
 void daemon_effect(Daemon *daemon, const Effect *effect);
+void daemon_start_trial(Daemon *daemon, const Job *job, int64_t deadline_ms);
+void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number);
 void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how);
 void daemon_waiter_add(Daemon *daemon, Call *call);
 void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
 void daemon_waiters_expire(Daemon *daemon, Now now);
+
+/* trials.c */
+void daemon_trial_begin(Daemon *daemon, Call *call);
+const Handler *daemon_trial_handler(const Daemon *daemon, JobId id); /* NULL: none */
+bool daemon_trial_event(Daemon *daemon, const Event *event); /* it was a trial's */
+bool daemon_trial_child(Daemon *daemon, JobId id, Slice line);
+void daemon_trials_look(Daemon *daemon, Now now); /* those whose time is over */
+void daemon_trials_drop(Daemon *daemon);
+
+/* definitions.c */
+MUST_CHECK Err daemon_load_definitions(Daemon *daemon, Error *why);
+void daemon_declare(Daemon *daemon); /* what the file says now */
 
 /* daemon.c */
 void daemon_state_changed(Daemon *daemon);

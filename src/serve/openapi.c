@@ -118,6 +118,33 @@ static const Shape shapes[] = {
       ",\"type\":" STRING ",\"removed\":" BOOL "}}" },
     { "HandlerBody", "{\"type\":\"string\",\"description\":\"the handler's body; or, as "
                      "application/json, the handler object\"}" },
+    { "Tenant",
+      "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"segregate_types\":" BOOL
+      ",\"created_at\":{\"type\":[\"string\",\"null\"]},\"declared\":" BOOL
+      ",\"jobs\":" COUNTS "}}" },
+    { "NewTenant",
+      "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL "}}" },
+    { "TenantList", LIST_OF("Tenant") },
+    { "TenantRemoved",
+      "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"removed\":" BOOL "}}" },
+    { "JobIds",
+      "{\"type\":\"object\",\"required\":[\"ids\"],\"additionalProperties\":false,"
+      "\"properties\":{\"ids\":{\"type\":\"array\",\"items\":" STRING "}}}" },
+    { "Scoreboard",
+      "{\"type\":\"object\",\"properties\":{\"exitcodes\":{\"type\":\"object\","
+      "\"additionalProperties\":{\"type\":[\"integer\",\"null\"]}},\"missing\":{"
+      "\"type\":\"array\",\"items\":" STRING "}}}" },
+    { "Test", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+              "\"payload\":" STRING ",\"payload_base64\":" STRING ",\"version\":" NUMBER
+              ",\"handler\":{\"type\":\"object\"},\"timeout\":" STRING "}}" },
+    { "Tested",
+      "{\"type\":\"object\",\"properties\":{\"code\":" STRING ",\"exitcode\":" NUMBER
+      ",\"exit_status\":{\"type\":[\"integer\",\"null\"]},\"signal\":" NUMBER
+      ",\"timed_out\":" BOOL ",\"error\":{\"type\":[\"string\",\"null\"]},"
+      "\"result\":{\"type\":[\"string\",\"null\"]},"
+      "\"message\":{\"type\":[\"string\",\"null\"]},\"jobs\":{\"type\":\"array\","
+      "\"items\":{\"type\":\"object\"}},\"stdout\":" STRING ",\"stderr\":" STRING
+      ",\"run_ms\":" NUMBER "}}" },
     { "Rollback", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                   "\"version\":{\"type\":[\"integer\",\"null\"],\"minimum\":1}}}" },
     { "Claim",
@@ -250,7 +277,7 @@ static void content_json(JsonOut *json, const char *type, const char *schema)
 static bool may_be_empty(const char *body)
 {
     return strcmp(body, "Action") == 0 || strcmp(body, "Rollback") == 0 ||
-           strcmp(body, "Nothing") == 0;
+           strcmp(body, "Test") == 0 || strcmp(body, "Nothing") == 0;
 }
 
 static void body_json(JsonOut *json, const Route *route)

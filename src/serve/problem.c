@@ -27,6 +27,8 @@ static const ProblemKind kinds[] = {
     /* What is not there. */
     { "path_not_found", 404, "There is no such path",
       "GET /openapi.json lists all paths" },
+    { "tenant_not_found", 404, "There is no such tenant",
+      "a tenant is there once it has a job, a handler or a setting" },
     { "job_not_found", 404, "There is no such job", "list jobs with: pawl ls" },
     { "handler_not_found", 404, "There is no such handler",
       "list handlers with: pawl handler ls" },

@@ -8,10 +8,14 @@
 #include "serve/api_handlers.h"
 #include "serve/api_job_actions.h"
 #include "serve/api_jobs.h"
+#include "serve/api_legacy.h"
 #include "serve/api_lines.h"
 #include "serve/api_logs.h"
 #include "serve/api_node.h"
 #include "serve/api_schedules.h"
+#include "serve/api_scoreboard.h"
+#include "serve/api_tenants.h"
+#include "serve/api_trials.h"
 #include "serve/openapi.h"
 
 #define API "/api/v1"
@@ -86,6 +90,22 @@ const Route routes[] = {
     { METHOD_POST, SCOPE_WORK, API "/claims/finish", api_claim_finish, "finish_claims",
       "Pull workers: results; answered when they are durable", "tenant", "Results",
       "ClaimAnswers", 200, 0 },
+    { METHOD_POST, SCOPE_ADMIN, API "/handlers/{type}/test", api_handler_try,
+      "test_handler", "Run a handler once with a payload; nothing is stored", "tenant",
+      "Test", "Tested", 200, 0 },
+    GET(API "/tenants", SCOPE_ADMIN, api_tenants_list, "list_tenants", "All tenants",
+        "limit cursor", "TenantList"),
+    GET(API "/tenants/{name}", SCOPE_ADMIN, api_tenant_get, "get_tenant",
+        "What is set for a tenant, and its numbers of jobs", "", "Tenant"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/tenants/{name}", api_tenant_put, "put_tenant",
+      "Set up a tenant", "", "NewTenant", "Tenant", 201, 0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/tenants/{name}", api_tenant_delete,
+      "delete_tenant", "Give a tenant its defaults back; its jobs stay", "", NULL,
+      "TenantRemoved", 200, 0 },
+    GET(API "/scoreboard", SCOPE_READ, api_scoreboard, "get_scoreboard",
+        "The exit codes of many jobs", "ids tenant", "Scoreboard"),
+    { METHOD_POST, SCOPE_READ, API "/scoreboard", api_scoreboard, "ask_scoreboard",
+      "The same for ids in the body", "tenant", "JobIds", "Scoreboard", 200, 0 },
     GET(API "/handlers", SCOPE_READ, api_handlers_list, "list_handlers", "All handlers",
         "limit cursor tenant", "HandlerList"),
     GET(API "/handlers/{type}", SCOPE_READ, api_handler_get, "get_handler",
@@ -145,6 +165,15 @@ const Route routes[] = {
     GET("/metrics", SCOPE_READ, api_metrics, "get_metrics", "Prometheus text", "*", NULL),
     GET("/openapi.json", SCOPE_NONE, api_openapi, "get_openapi", "This description", "",
         "OpenApi"),
+    { METHOD_POST, SCOPE_ENQUEUE, "/add", api_legacy_add, "legacy_add",
+      "Where daemon.legacy is on: each line that is no comment is a payload", "*",
+      "Lines", "LinesAdded", 200, 0 },
+    GET("/start", SCOPE_ADMIN, api_legacy_start, "legacy_start",
+        "Where daemon.legacy is on: start jobs again", "", NULL),
+    GET("/stop", SCOPE_ADMIN, api_legacy_stop, "legacy_stop",
+        "Where daemon.legacy is on: accept jobs, start none", "", NULL),
+    GET("/quit", SCOPE_ADMIN, api_legacy_quit, "legacy_quit",
+        "Where daemon.legacy is on: end the daemon; running jobs go on", "", NULL),
     { METHOD_POST, SCOPE_ENQUEUE, "/{client}/job/{type}/add", api_lines_add, "add_lines",
       "Each line of the body is the payload of a job", "*", "Lines", "LinesAdded", 200,
       0 },

@@ -46,7 +46,7 @@ typedef struct Route {
     Action action;      /* for the routes of actions */
 } Route;
 
-#define ROUTES_MAX 128
+#define ROUTES_MAX 256
 
 extern const Route routes[];
 extern const size_t route_count;

@@ -198,6 +198,7 @@ static DaemonOptions daemon_options(const Config *config)
         .header_bytes_max = config->header_bytes,
         .connections_max = config->connections,
         .idle_ms = config->idle_ms,
+        .legacy = config->legacy,
     };
 }
 
@@ -270,14 +271,6 @@ int serve_main(int argc, char **argv)
         return check(&options);
     if (config_load(&options.sources, &config, &why)) {
         fprintf(stderr, "pawl: %s [%s]\n", why.text, err_name(why.code));
-        return EXIT_USAGE;
-    }
-    if (config.legacy) {
-        fprintf(stderr,
-                "pawl: daemon.legacy (%s) is not supported by this version "
-                "[unsupported]\n",
-                config.origins[CONFIG_DAEMON_LEGACY]);
-        config_done(&config);
         return EXIT_USAGE;
     }
     log_level_set(config.log_level);

@@ -132,7 +132,7 @@ static void find(const Memory *memory, const Load *load, Found *out)
 static void give(Loaded *out, const Load *load, const Job *job)
 {
     Job copy = *job;
-    bool with_payload = load->kind == LOAD_JOB;
+    bool with_payload = load->kind == LOAD_JOB && !load->bare;
     if (load->kind == LOAD_WINDOW) {
         with_payload = copy.payload.bytes <= STORE_PAYLOAD_SMALL;
         copy.flags |= with_payload ? 0 : JOB_PAYLOAD_APART;

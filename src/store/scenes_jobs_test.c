@@ -423,7 +423,7 @@ static void a_lane_gives_out_in_order(Scene *scene)
     }
 }
 
-/* S2.84: every lane that has something to give out, by its head. */
+/* S2.84, S2.77: every lane that has something to give out, by its head. */
 static void each_lane_shows_its_head(Scene *scene)
 {
     JobId normal = scene_add_ready(scene, "q");
@@ -487,6 +487,24 @@ static void segregated_types_have_lanes_of_their_own(Scene *scene)
     Loaded none = scene_load(scene, &load);
     assert_int_equal(none.count, 0);
     loaded_done(&none);
+}
+
+/* S2.116, S2.93: what a job ended with can be asked without its data. */
+static void a_bare_job_comes_without_its_payload(Scene *scene)
+{
+    static char large[STORE_PAYLOAD_SMALL + 1];
+    memset(large, 'x', sizeof large);
+    const Slice payloads[] = { { "small", 5 }, { large, sizeof large } };
+    for (size_t i = 0; i < 2; i++) {
+        Job *job = scene_job(scene, "q");
+        job->payload = payloads[i];
+        Load load = { .kind = LOAD_JOB, .id = scene_add(scene, job), .bare = true };
+        Loaded loaded = scene_load(scene, &load);
+        assert_int_equal(loaded.count, 1);
+        assert_int_equal(loaded.jobs[0].payload.bytes, 0);
+        assert_int_equal(loaded.jobs[0].state, JOB_READY);
+        loaded_done(&loaded);
+    }
 }
 
 static void what_is_due_comes_oldest_first(Scene *scene)
@@ -736,6 +754,7 @@ const SceneRow scenes_of_jobs[] = {
     SCENE(a_lane_gives_out_in_order),
     SCENE(each_lane_shows_its_head),
     SCENE(segregated_types_have_lanes_of_their_own),
+    SCENE(a_bare_job_comes_without_its_payload),
     SCENE(what_is_due_comes_oldest_first),
     SCENE(jobs_that_wait_for_a_handler_are_found),
     SCENE(a_job_takes_what_its_first_handler_says),

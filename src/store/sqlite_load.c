@@ -304,7 +304,8 @@ Slice sqlite_payload(Sqlite *sqlite, JobId id, Arena *arena)
     return payload;
 }
 
-bool sqlite_find(Sqlite *sqlite, JobId id, Arena *arena, SavedRow *out)
+/* The row alone: a large payload is not read. */
+static bool find_row(Sqlite *sqlite, JobId id, Arena *arena, SavedRow *out)
 {
     for (unsigned place = 0; place < PLACES; place++) {
         sqlite3_stmt *stmt = db_statement(&sqlite->db, (Sql)(SQL_LIVE_GET + place));
@@ -313,18 +314,28 @@ bool sqlite_find(Sqlite *sqlite, JobId id, Arena *arena, SavedRow *out)
             continue;
         bool good = saved_read(out, stmt, &sqlite->catalog, &sqlite->db, arena);
         sqlite3_reset(stmt);
-        if (good && out->apart)
-            out->row.job.payload = sqlite_payload(sqlite, id, arena);
         return good;
     }
     return false;
 }
 
+bool sqlite_find(Sqlite *sqlite, JobId id, Arena *arena, SavedRow *out)
+{
+    bool found = find_row(sqlite, id, arena, out);
+    if (found && out->apart)
+        out->row.job.payload = sqlite_payload(sqlite, id, arena);
+    return found;
+}
+
 static bool find_own(Loading *in, SavedRow *out)
 {
     Slice tenant = in->load->tenant;
-    return sqlite_find(in->sqlite, in->load->id, &in->out->arena, out) &&
-           (!tenant.bytes || slice_equal(tenant, out->row.job.tenant));
+    Arena *arena = &in->out->arena;
+    bool found = in->load->bare ? find_row(in->sqlite, in->load->id, arena, out)
+                                : sqlite_find(in->sqlite, in->load->id, arena, out);
+    if (found && in->load->bare)
+        out->row.job.payload = (Slice){ NULL, 0 };
+    return found && (!tenant.bytes || slice_equal(tenant, out->row.job.tenant));
 }
 
 static void load_job(Loading *in)

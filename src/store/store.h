@@ -55,6 +55,7 @@ typedef struct Load {
     Slice queue;
     Slice lock; /* LOAD_RUNNING: empty = of everyone */
     Slice key;
+    bool bare;   /* LOAD_JOB: without its payload */
     bool pull;   /* LOAD_WINDOW: the lane of pull workers */
     bool behind; /* LOAD_WINDOW: only jobs behind (priority, dt, id) below */
     int64_t priority;

@@ -510,3 +510,102 @@ def test_many_lines_through_a_handler(tenant):
         assert tenant.until(id)["state"] == "done"
     assert sorted(out.read_text().splitlines()) == sorted(
         f"line {number}" for number in range(300))
+
+
+# --- Trying out --------------------------------------------------------------------------
+
+def tried(tenant, type, body=None, status=200):
+    return tenant.ask("POST", f"/handlers/{type}/test", body or {}, status=status)
+
+
+def test_a_handler_is_tried_out_and_nothing_is_kept(tenant):
+    tenant.set("try", "read line; echo \"got $line\"; echo oops >&2; echo 'J: next|x';"
+                 " echo 'J!: now|y'; echo \"R: 201 $line!\"", then="after", max_retries=3)
+    told = tried(tenant, "try", {"payload": "hello"})
+    assert (told["code"], told["exitcode"], told["exit_status"]) == ("ok", 201, 0)
+    assert told["result"] == "hello!" and told["error"] is None
+    assert "got hello\n" in told["stdout"] and told["stderr"] == "oops\n"
+    assert sorted((job["type"], job["payload"]) for job in told["jobs"]) == [
+        ("next", "x"), ("now", "y")]
+    assert tenant.api.all(tenant=tenant.name) == []
+
+
+def test_a_trial_takes_an_older_version_or_one_that_is_not_stored(tenant):
+    tenant.set("try", "echo 'R: 200 one'")
+    tenant.set("try", "exit 3", exit_map={"3": 404})
+    assert tried(tenant, "try")["exitcode"] == 404
+    assert tried(tenant, "try", {"version": 1})["result"] == "one"
+    told = tried(tenant, "new", {"handler": {"lang": "exec", "body": "cat"}, "payload": "text"})
+    assert told["stdout"] == "text\n"
+    tenant.get("new", 404)
+    told = tried(tenant, "new", {"handler": {"lang": "exec", "body": "/no/such/program"}})
+    assert told["code"] == "error" and "/no/such/program" in told["error"], told
+
+
+def test_a_trial_that_never_ends_is_ended(tenant):
+    told = tried(tenant, "loop", {"handler": {"body": "while :; do sleep 0.1; done"},
+                             "timeout": "PT0.5S"})
+    assert told["timed_out"] is True and told["exitcode"] == 504
+
+
+def test_a_call_to_a_private_address_is_refused_in_a_trial_too(tenant):
+    told = tried(tenant, "web", {"handler": {"lang": "http", "body": "http://127.0.0.1:9/"}})
+    assert told["code"] in ("failed", "error") and "127.0.0.1" in told["error"], told
+
+
+def test_a_disabled_handler_can_be_tried(tenant):
+    tenant.set("off", "echo 'R: 200 works'", enabled=False)
+    assert tried(tenant, "off")["result"] == "works"
+
+
+def test_a_handler_is_tried_from_the_command_line(tenant):
+    tenant.set("try", "cat; echo 'R: 200 fine'")
+    def pawl(*words, **more):
+        return subprocess.run([program(), "handler", "test", *words, "--tenant", tenant.name,
+                               "--server", f"unix:{tenant.node.socket()}"], text=True,
+                              capture_output=True, timeout=60, **more)
+    done = pawl("try", "word", stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and done.stdout == \
+        "word\nR: 200 fine\nok 200\nresult: fine\n", done
+    assert pawl("try", "-", input="typed").stdout.startswith("typed\n")
+    assert pawl("none", stdin=subprocess.DEVNULL).returncode == 3
+    tenant.set("bad", "exit 65")
+    assert pawl("bad", stdin=subprocess.DEVNULL).returncode == 1
+
+
+# --- Bad input ---------------------------------------------------------------------------
+
+@pytest.mark.parametrize("query, body, status, code", [
+    ("?method=cobol", b"x", 422, "invalid_value"),
+    ("?method=sh", b"", 422, "missing_field"),
+    ("?method=sh", b"x" * (1 << 20) + b"x", 413, "handler_too_large"),
+    ("?method=sh", b"x" * 131072, 413, "handler_too_large"),
+    ("?method=sh", b"a\0b", 422, "invalid_value"),
+    ("?method=sh", b"\xff", 422, "invalid_value"),
+], ids=["unknown-lang", "empty", "over-1M", "over-argument", "nul", "no-utf8"])
+def test_a_bad_handler_is_refused_and_the_old_one_stays(tenant, query, body, status, code):
+    tenant.set("keep", ECHO)
+    told = tenant.ask("POST", f"//handler/add/keep/add{query}", body, status=status)
+    assert told["code"] == code
+    assert tenant.get("keep")["version"] == 1
+    id, = tenant.lines("keep", "still works")
+    tenant.until(id)
+    assert tenant.result(id) == "still works"
+
+
+def test_payloads_with_nul_and_without_newline_arrive_whole(tenant):
+    """S2.8, S2.72, S2.76: bytes as received; the task gets its newline."""
+    tenant.set("bytes", "od -An -tx1 | tr -d ' \\n' | sed 's/^/R: 200 /'")
+    told = tenant.ask("POST", "//job/bytes/add", b"a\0b\n\xff\xfe\nlast")
+    results = []
+    for id in told["ids"]:
+        tenant.until(id)
+        results.append(tenant.result(id))
+    assert results == ["6100620a", "fffe0a", "6c6173740a"]
+
+
+def test_a_line_over_the_limit_is_refused_whole(tenant):
+    body = b"ok\n" + b"x" * (16 * 1024 * 1024 + 1) + b"\n"
+    told = tenant.ask("POST", "//job/large/add", body, status=413)
+    assert told["code"] == "payload_too_large" and "payload 2" in told["detail"]
+    assert tenant.of("large") == []

@@ -128,7 +128,7 @@ class Api:
                 return items
             query["cursor"] = page["next_cursor"]
 
-    def until(self, id, states=FINAL, seconds=20):
+    def until(self, id, states=FINAL, seconds=60):
         """Waits until the job is in one of the states; returns it."""
         states = (states,) if isinstance(states, str) else states
         return wait_for(lambda: self._in_states(id, states), seconds,
@@ -139,7 +139,7 @@ class Api:
         return job if job["state"] in states else None
 
 
-def wait_for(look, seconds=20, message="it did not come true", pause=0.01):
+def wait_for(look, seconds=60, message="it did not come true", pause=0.01):
     """Polls look() until it gives something true; returns that."""
     deadline = time.monotonic() + seconds
     while True:

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* definitions.c - definitions on their way into the node: those of the store when the
+ * daemon opens, those of the configuration file then and at each reload. */
+#include "serve/inside.h"
+
+typedef struct StoredTable {
+    Node *node;
+    Slice table;
+} StoredTable;
+
+static void stored_definition(void *context, const Definition *definition)
+{
+    const StoredTable *stored = context;
+    node_load_definition(stored->node, stored->table, definition);
+}
+
+Err daemon_load_definitions(Daemon *daemon, Error *why)
+{
+    Store *store = daemon->store;
+    const char *table;
+    Err err = ERR_OK;
+    for (size_t i = 0; !err && (table = node_definitions(i)); i++) {
+        StoredTable stored = { daemon->node, slice_text(table) };
+        err = store->kind->definitions(store, stored.table, stored_definition, &stored,
+                                       why);
+    }
+    if (!err)
+        err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
+                                       declares_stored, daemon->declares, why);
+    return err;
+}
+
+void daemon_declare(Daemon *daemon)
+{
+    declares_set(daemon->declares,
+                 daemon->options.declared ? *daemon->options.declared : NULL);
+}
