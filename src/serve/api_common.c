@@ -90,6 +90,43 @@ const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional)
     return NULL;
 }
 
+bool api_no_fields(Exchange *exchange)
+{
+    const JsonIn *object = api_body(exchange, &exchange->arena, true);
+    if (!object)
+        return false;
+    if (object->kind != JSON_IN_OBJECT) {
+        exchange_refuse(exchange, "wrong_type", "an action takes an object, not %s",
+                        json_in_kind_name(object->kind));
+        return false;
+    }
+    if (!object->as.items.count)
+        return true;
+    exchange_refuse(exchange, "unknown_field", "this action takes no fields");
+    return false;
+}
+
+bool api_list_page(Exchange *exchange, ListPage *out)
+{
+    Slice text = exchange_param(exchange, "limit");
+    int64_t limit = API_LIST_DEFAULT;
+    if (text.data && (int_parse(text, &limit) || limit < 1 || limit > API_LIST_MAX)) {
+        exchange_refuse(exchange, "invalid_value", "limit is a number from 1 to %d",
+                        API_LIST_MAX);
+        return false;
+    }
+    out->limit = (uint32_t)limit;
+    out->cursor = exchange_param(exchange, "cursor");
+    return true;
+}
+
+int api_name_order(Slice a, Slice b)
+{
+    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
+    int order = least ? memcmp(a.data, b.data, least) : 0;
+    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+}
+
 /* --- Which job -----------------------------------------------------------------------
  */
 

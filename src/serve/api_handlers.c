@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define LIST_DEFAULT   50
-#define LIST_MAX       1000
 #define LIST_BYTES_MAX (32u << 20) /* of one page: bodies may be large */
 
 /* What a request is about. */
@@ -450,23 +448,12 @@ void api_handler_rollback(Exchange *exchange)
 
 static bool read_page(Exchange *exchange, Subject *subject)
 {
-    Slice text = exchange_param(exchange, "limit");
-    int64_t limit = LIST_DEFAULT;
-    if (text.data && (int_parse(text, &limit) || limit < 1 || limit > LIST_MAX)) {
-        exchange_refuse(exchange, "invalid_value", "limit is a number from 1 to %d",
-                        LIST_MAX);
+    ListPage page;
+    if (!api_list_page(exchange, &page))
         return false;
-    }
-    subject->limit = (uint32_t)limit;
-    subject->cursor = exchange_param(exchange, "cursor");
+    subject->limit = page.limit;
+    subject->cursor = page.cursor;
     return true;
-}
-
-static int bytes_order(Slice a, Slice b)
-{
-    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = least ? memcmp(a.data, b.data, least) : 0;
-    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
 }
 
 /* Handlers come in order of tenant and type. */
@@ -475,7 +462,7 @@ static void list_one(void *context, const Definition *definition)
     Subject *subject = context;
     Handler handler;
     if (subject->more || !slice_equal(definition->tenant, subject->tenant) ||
-        (subject->cursor.data && bytes_order(definition->key, subject->cursor) <= 0) ||
+        (subject->cursor.data && api_name_order(definition->key, subject->cursor) <= 0) ||
         handler_unpack(definition->value, &handler) || handler.deleted)
         return;
     if (subject->count == subject->limit || subject->json.out->bytes > LIST_BYTES_MAX) {
