@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_limits_test.c - stories of queues and resources: who may start, who waits, and
  * what brings him back. */
+#include "core/node_inside.h"
 #include "core/node_limits.h"
 #include "core/node_reasons.h"
 #include "core/node_rig.h"
@@ -606,6 +607,33 @@ static void a_waiting_job_is_told_why(void **state)
     rig_close(rig);
 }
 
+/* S3.7, S3.53: hard priority: as long as higher ones come, a lower one waits; and the
+ * node keeps more heads than it has slots. */
+static void a_low_priority_waits_as_long_as_higher_ones_come(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    rig_slots(rig, 1);
+    Job job = job_in("q");
+    job.priority = 9;
+    JobId running = rig_add(rig, &job);
+    job.priority = 1;
+    JobId low = rig_add(rig, &job);
+    job.priority = 9;
+    for (int i = 0; i < 50; i++) {
+        JobId next = rig_add(rig, &job);
+        rig_exit(rig, running, 0);
+        RUNS(next);
+        WAITS(low);
+        rig_wait(rig, 60000);
+        running = next;
+    }
+    rig_exit(rig, running, 0);
+    RUNS(low);
+    assert_true(node_window_limit(rig->node) > node_slots(rig->node));
+    rig_close(rig);
+}
+
 /* S3.49, S3.54, S3.56, S3.61: a refused lane keeps its turn; others get theirs. */
 static void a_refused_lane_goes_first_when_there_is_room(void **state)
 {
@@ -699,6 +727,7 @@ int main(void)
         cmocka_unit_test(a_restart_counts_what_still_runs),
         cmocka_unit_test(job_before_handler_before_manager),
         cmocka_unit_test(a_waiting_job_is_told_why),
+        cmocka_unit_test(a_low_priority_waits_as_long_as_higher_ones_come),
         cmocka_unit_test(a_refused_lane_goes_first_when_there_is_room),
         cmocka_unit_test(fairness_by_tenant_gives_each_its_share),
         cmocka_unit_test(lanes_that_wait_cost_nothing),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_tours_test.c - the pass against a slow and obvious model of it (S3.51 to S3.63).
+/* node_tours_test.c - the pass against a slow and obvious model of it: S3.51, S3.52,
+ * S3.54, S3.56, S3.57, S3.58, S3.59, S3.60, S3.61, S3.62, S3.63.
  *
  * The model looks at every lane in every pass and keeps nothing in heaps or lines; it
  * must start the same jobs as the node, after every event of every short history and of
