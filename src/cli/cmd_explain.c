@@ -26,6 +26,14 @@ static void print(const Cli *cli, const Doc *answer)
     buf_add_char(&out, '\n');
     add_time(&out, "since", doc_time(answer, "since"));
     add_time(&out, "until", doc_time(answer, "until"));
+    const Doc *reason = doc_first(doc_get(answer, "reasons"));
+    for (; reason; reason = doc_next(reason)) {
+        if (slice_equal(doc_text(reason, "text"), doc_text(answer, "text")))
+            continue;
+        buf_add_text(&out, "  also   ");
+        safe_add(&out, doc_text(reason, "text"));
+        buf_add_char(&out, '\n');
+    }
     if (doc_text(answer, "help").bytes) {
         buf_add_text(&out, "  help   ");
         safe_add(&out, doc_text(answer, "help"));

@@ -107,6 +107,31 @@ static const Option set_options[] = {
     { 0 },
 };
 
+static const Option queue_options[] = {
+    { "slots", 0, "N", "set: running at once on each node" },
+    { "priority-min", 0, "N", "set: the lowest priority it takes" },
+    { "priority-max", 0, "N", "set: the highest priority it takes" },
+    { "default-priority", 0, "N", "set: of jobs that say none" },
+    { "policy", 0, "POLICY", "set: fair, skip or backfill" },
+    { "rate", 0, "N/UNIT", "set: how many may start: 10/s, 5/min, 100/h" },
+    { "aging", 0, "POINTS", "set: priority gained per minute of waiting" },
+    { "resources", 0, "KEYS", "set: managers that charge every job, with commas" },
+    { "nice", 0, NULL, "set: low priorities run with a high niceness" },
+    { "no-nice", 0, NULL, "set: undo --nice" },
+    { "reason", 0, "TEXT", "pause: why, for those who ask" },
+    { "for", 0, "DURATION", "pause: it goes on by itself after that" },
+    { 0 },
+};
+
+static const Option resource_options[] = {
+    { "kind", 0, "KIND", "set: quantity (default), discrete or highlander" },
+    { "quantity", 'n', "N", "set: how many units there are (default: 10)" },
+    { "list", 0, "ITEMS", "set: the items by name, with commas" },
+    { "consumption", 0, "N", "set: what a job takes that says nothing" },
+    { "scope", 0, "SCOPE", "set: node (default) or cluster" },
+    { 0 },
+};
+
 static const Option handler_options[] = {
     { "lang", 'l', "LANG",
       "set: exec, sh, bash, http, pull or a language (default: sh)" },
@@ -122,6 +147,8 @@ static const Option handler_options[] = {
     { "on-error", 0, "TYPE", "queue a job of this type for each failure" },
     { "env", 0, "NAME=VALUE", "a variable for its jobs; may stand several times" },
     { "cwd", 0, "DIR", "where its jobs run" },
+    { "resource", 0, "KEY=N", "what each job needs; may stand several times" },
+    { "highlander", 0, NULL, "at most one of its jobs runs at a time" },
     { "exit-map", 0, "STATUS=CODE",
       "what an exit status means; may stand several times" },
     { "immediate-children", 0, NULL, "add jobs of J: lines at once" },
@@ -424,6 +451,42 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "ls add rm pause resume trigger preview",
         .run = cmd_schedule,
+    },
+    {
+        .name = "queue",
+        .summary = "show and change queues",
+        .usage = "ls | set NAME [options] | show|pause|resume|clear|rm NAME",
+        .example = "pawl queue set mail --slots 2 --rate 10/s\n"
+                   "pawl queue pause mail --reason upgrade --for 1h\n"
+                   "pawl queue clear mail",
+        .detail =
+            "A queue comes into being when it is first used; set gives it limits, "
+            "and `none` as a value takes one back. What is not named stays. pause "
+            "lets running jobs go on. clear cancels everything that waits in it. rm "
+            "forgets its definition, not its jobs.",
+        .options = { queue_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls show set pause resume clear rm",
+        .run = cmd_queue,
+    },
+    {
+        .name = "resource",
+        .summary = "show and change scarce things that jobs share",
+        .usage = "ls | set KEY [options] | rm KEY",
+        .example = "pawl resource set licence --list a,b,c\n"
+                   "pawl resource set memory --quantity 64\n"
+                   "pawl resource ls",
+        .detail =
+            "A job names what it needs with --resource KEY=N; a queue can charge all "
+            "its jobs. What does not fit waits. Items of a list are given to jobs by "
+            "name, in PAWL_RESOURCE_KEY_ITEMS. Changes take effect at once and take "
+            "nothing from jobs that run.",
+        .options = { resource_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls set rm",
+        .run = cmd_resource,
     },
     {
         .name = "config",

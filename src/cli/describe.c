@@ -333,6 +333,8 @@ int describe_handler(Cli *cli, JsonOut *json)
         err = add_pairs(&fields, "env", "env", false, &why);
     if (!err)
         err = add_pairs(&fields, "exit-map", "exit_map", true, &why);
+    if (!err)
+        err = add_pairs(&fields, "resource", "resources", true, &why);
     if (err)
         return cli_misused(cli, &why);
     add_text(&fields, "lang", "lang");
@@ -348,6 +350,7 @@ int describe_handler(Cli *cli, JsonOut *json)
     if (args_flag(&cli->args, "keep-state"))
         json_bool(json, "keep_state", true);
     add_flag(&fields, "files");
+    add_flag(&fields, "highlander");
     if (args_flag(&cli->args, "disabled"))
         json_bool(json, "enabled", false);
     return CLI_DONE;

@@ -139,7 +139,8 @@ typedef struct Event {
     const ClaimItem *items; /* RENEW, FINISH, UNGET: `count` of them */
     Err err;                /* LOADED, COMMITTED: the store failed */
     bool more;              /* LOADED */
-    bool flag;              /* ROOM; DEFINE: only a switch of what is there is turned */
+    bool flag; /* ROOM; DEFINE: only a switch of what is there is turned; ACT:
+                  only if it waits */
 } Event;
 
 #endif

@@ -455,6 +455,7 @@ static RunningJob running_job(const Node *node, const Running *running)
         .tenant = names_text(&node->names, running->head.tenant),
         .queue = names_text(&node->names, running->head.queue),
         .type = names_text(&node->names, running->head.type),
+        .bookings = buf_slice(&running->bookings),
     };
 }
 

@@ -115,6 +115,7 @@ typedef struct RunningJob {
     Slice tenant;
     Slice queue;
     Slice type;
+    Slice bookings; /* what it holds of resources */
 } RunningJob;
 typedef void RunningSink(void *context, const RunningJob *job);
 void node_running(const Node *node, RunningSink *sink, void *context);

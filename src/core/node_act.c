@@ -60,6 +60,8 @@ static void act_running(Node *node, Running *running, const Event *event)
     JobState state = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;
     JobStates allowed = action_allowed(event->action);
     bool stopping = running->stop != STOP_NOT;
+    if (event->flag)
+        allowed &= ~(JobStates)STATES_OWNED; /* it was to be one that waits */
     bool ends = event->action == ACT_CANCEL || event->action == ACT_KILL ||
                 event->action == ACT_REMOVE;
     bool pauses = event->action == ACT_PAUSE || event->action == ACT_RESUME;

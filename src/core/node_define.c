@@ -119,6 +119,25 @@ static void drop_queue(Node *node, QueueEntry *entry)
     queue_changed(node, tenant, queue);
 }
 
+/* The event of a switch says only whether the queue is paused; the rest stays. */
+static void define_pause(Node *node, const Event *event, const QueueEntry *entry,
+                         const QueueDef *pause)
+{
+    QueueDef def = { .tenant = event->tenant, .name = event->key };
+    Buf value = { 0 };
+    Event put = *event;
+    if (entry)
+        def = entry->def;
+    def.paused = pause->paused;
+    def.pause_reason = pause->pause_reason;
+    def.paused_until_ms = pause->paused_until_ms;
+    queue_pack(&value, &def);
+    put.value = buf_slice(&value);
+    record(node, &put, entry != NULL);
+    load_queue(node, put.tenant, put.key, put.value);
+    buf_done(&value);
+}
+
 void node_define_queue(Node *node, const Event *event)
 {
     QueueDef def;
@@ -131,6 +150,10 @@ void node_define_queue(Node *node, const Event *event)
     }
     if (!event->value.data && !entry) {
         node_reply(node, event->request, ERR_NOT_FOUND, "queue_not_found");
+        return;
+    }
+    if (event->value.data && event->flag) {
+        define_pause(node, event, entry, &def);
         return;
     }
     record(node, event, entry != NULL);

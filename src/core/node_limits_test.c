@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_limits_test.c - stories of queues and resources: who may start, who waits, and
  * what brings him back. */
+#include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_reasons.h"
 #include "core/node_rig.h"
 
 #include <setjmp.h>
@@ -565,6 +567,73 @@ static void job_before_handler_before_manager(void **state)
  * ------------------------------------------------------------------------------
  */
 
+typedef struct Told {
+    ReasonKind kinds[8];
+    Reason last;
+    size_t count;
+} Told;
+
+static void take_reason(void *context, const Reason *reason)
+{
+    Told *told = context;
+    told->kinds[told->count++] = reason->kind;
+    told->last = *reason;
+}
+
+/* Every reason, in order. */
+static void a_waiting_job_is_told_why(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    set_quantity(rig, "m", 2);
+    set_queue(rig, "q", (QueueDef){ .has_slots = true, .slots = 1 });
+    JobId holder = add_wanting(rig, "q", "m=2", 60000);
+    JobId waiting = add_wanting(rig, "q", "m=1", 0);
+    Told told = { .count = 0 };
+    node_reasons(rig->node, rig_find(rig, waiting), rig->now, take_reason, &told);
+    assert_int_equal(told.count, 2);
+    assert_int_equal(told.kinds[0], REASON_QUEUE_FULL);
+    assert_int_equal(told.kinds[1], REASON_RESOURCE_BUSY);
+    assert_true(told.last.holder == holder);
+    assert_int_equal(told.last.until_ms, rig_find(rig, holder)->started_ms + 60000);
+    set_queue(rig, "q", (QueueDef){ .paused = true });
+    rig_slots(rig, 1);
+    told.count = 0;
+    node_reasons(rig->node, rig_find(rig, waiting), rig->now, take_reason, &told);
+    assert_int_equal(told.count, 3);
+    assert_int_equal(told.kinds[0], REASON_QUEUE_PAUSED);
+    assert_int_equal(told.kinds[1], REASON_NODE_FULL);
+    assert_int_equal(told.kinds[2], REASON_RESOURCE_BUSY);
+    rig_close(rig);
+}
+
+/* S3.7, S3.53: hard priority: as long as higher ones come, a lower one waits; and the
+ * node keeps more heads than it has slots. */
+static void a_low_priority_waits_as_long_as_higher_ones_come(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    rig_slots(rig, 1);
+    Job job = job_in("q");
+    job.priority = 9;
+    JobId running = rig_add(rig, &job);
+    job.priority = 1;
+    JobId low = rig_add(rig, &job);
+    job.priority = 9;
+    for (int i = 0; i < 50; i++) {
+        JobId next = rig_add(rig, &job);
+        rig_exit(rig, running, 0);
+        RUNS(next);
+        WAITS(low);
+        rig_wait(rig, 60000);
+        running = next;
+    }
+    rig_exit(rig, running, 0);
+    RUNS(low);
+    assert_true(node_window_limit(rig->node) > node_slots(rig->node));
+    rig_close(rig);
+}
+
 /* S3.49, S3.54, S3.56, S3.61: a refused lane keeps its turn; others get theirs. */
 static void a_refused_lane_goes_first_when_there_is_room(void **state)
 {
@@ -657,6 +726,8 @@ int main(void)
         cmocka_unit_test(a_smaller_manager_keeps_what_is_booked),
         cmocka_unit_test(a_restart_counts_what_still_runs),
         cmocka_unit_test(job_before_handler_before_manager),
+        cmocka_unit_test(a_waiting_job_is_told_why),
+        cmocka_unit_test(a_low_priority_waits_as_long_as_higher_ones_come),
         cmocka_unit_test(a_refused_lane_goes_first_when_there_is_room),
         cmocka_unit_test(fairness_by_tenant_gives_each_its_share),
         cmocka_unit_test(lanes_that_wait_cost_nothing),

@@ -42,16 +42,16 @@ Err policy_parse(Slice text, QueuePolicy *out_policy)
     }
 
 static const FieldRow queue_rows[] = {
-    ROW(1, paused, FIELD_BOOL),         ROW(2, paused_until_ms, FIELD_64),
-    ROW(3, has_slots, FIELD_BOOL),      ROW(4, slots, FIELD_32),
-    ROW(5, has_min, FIELD_BOOL),        ROW(6, priority_min, FIELD_64),
-    ROW(7, has_max, FIELD_BOOL),        ROW(8, priority_max, FIELD_64),
-    ROW(9, has_default, FIELD_BOOL),    ROW(10, default_priority, FIELD_64),
-    ROW(11, policy, FIELD_32),          ROW(12, rate_jobs, FIELD_32),
-    ROW(13, rate_ms, FIELD_64),         ROW(14, aging_milli, FIELD_64),
-    ROW(15, nice, FIELD_BOOL),          ROW(16, declared, FIELD_BOOL),
-    ROW(40, tenant, FIELD_SLICE),       ROW(41, name, FIELD_SLICE),
-    ROW(42, pause_reason, FIELD_SLICE), ROW(43, resources, FIELD_SLICE),
+    ROW(1, paused, FIELD_BOOL),      ROW(2, paused_until_ms, FIELD_64),
+    ROW(3, has_slots, FIELD_BOOL),   ROW(4, slots, FIELD_32),
+    ROW(5, has_min, FIELD_BOOL),     ROW(6, priority_min, FIELD_64),
+    ROW(7, has_max, FIELD_BOOL),     ROW(8, priority_max, FIELD_64),
+    ROW(9, has_default, FIELD_BOOL), ROW(10, default_priority, FIELD_64),
+    ROW(11, policy, FIELD_32),       ROW(12, rate_jobs, FIELD_32),
+    ROW(13, rate_ms, FIELD_64),      ROW(14, aging_milli, FIELD_64),
+    ROW(15, nice, FIELD_BOOL),       ROW(40, tenant, FIELD_SLICE),
+    ROW(41, name, FIELD_SLICE),      ROW(42, pause_reason, FIELD_SLICE),
+    ROW(43, resources, FIELD_SLICE),
 };
 static const Fields queue_fields = { queue_rows, FIELDS_COUNT(queue_rows), NULL };
 

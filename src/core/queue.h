@@ -49,7 +49,6 @@ typedef struct QueueDef {
     int64_t rate_ms;
     int64_t aging_milli; /* thousandths of a priority point per minute waited */
     bool nice;           /* priorities become niceness of the processes */
-    bool declared;       /* in the configuration file */
 } QueueDef;
 
 void queue_pack(Buf *out, const QueueDef *def);

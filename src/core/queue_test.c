@@ -32,7 +32,6 @@ static void a_packed_definition_is_the_whole_one(void **state)
         .rate_ms = 1000,
         .aging_milli = 2500,
         .nice = true,
-        .declared = true,
     };
     Buf packed = { 0 };
     Buf again = { 0 };

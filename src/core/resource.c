@@ -102,10 +102,8 @@ int64_t resource_capacity(const ResourceDef *def)
     }
 
 static const FieldRow def_rows[] = {
-    ROW(1, kind, FIELD_32),       ROW(2, scope, FIELD_32),
-    ROW(3, quantity, FIELD_64),   ROW(4, consumption, FIELD_64),
-    ROW(5, declared, FIELD_BOOL), ROW(40, key, FIELD_SLICE),
-    ROW(41, list, FIELD_SLICE),
+    ROW(1, kind, FIELD_32),        ROW(2, scope, FIELD_32),   ROW(3, quantity, FIELD_64),
+    ROW(4, consumption, FIELD_64), ROW(40, key, FIELD_SLICE), ROW(41, list, FIELD_SLICE),
 };
 static const Fields def_fields = { def_rows, FIELDS_COUNT(def_rows), NULL };
 

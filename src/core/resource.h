@@ -48,7 +48,6 @@ typedef struct ResourceDef {
     int64_t quantity;    /* units of a `quantity` */
     int64_t consumption; /* of a job that says nothing */
     Slice list;          /* items of a `discrete`, each ended by NUL */
-    bool declared;       /* in the configuration file */
 } ResourceDef;
 
 /* 003's defaults: 10 units and 1 of them each; item01 to item10 and none of them. */

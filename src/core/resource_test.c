@@ -140,7 +140,6 @@ static void a_packed_definition_is_the_whole_one(void **state)
     def.scope = SCOPE_CLUSTER;
     def.consumption = 3;
     def.quantity = 12;
-    def.declared = true;
     Buf packed = { 0 };
     ResourceDef back;
     resource_pack(&packed, &def);
@@ -151,7 +150,6 @@ static void a_packed_definition_is_the_whole_one(void **state)
     assert_int_equal(back.scope, def.scope);
     assert_int_equal(back.consumption, 3);
     assert_int_equal(back.quantity, 12);
-    assert_true(back.declared);
     packed.bytes--;
     assert_int_equal(resource_unpack(buf_slice(&packed), &back), ERR_CORRUPT);
     buf_done(&packed);

@@ -103,6 +103,35 @@ const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional)
     return NULL;
 }
 
+bool api_no_fields(Exchange *exchange)
+{
+    const JsonIn *object = api_body(exchange, &exchange->arena, true);
+    if (!object)
+        return false;
+    if (object->kind != JSON_IN_OBJECT) {
+        exchange_refuse(exchange, "wrong_type", "an action takes an object, not %s",
+                        json_in_kind_name(object->kind));
+        return false;
+    }
+    if (!object->as.items.count)
+        return true;
+    exchange_refuse(exchange, "unknown_field", "this action takes no fields");
+    return false;
+}
+
+bool api_list_page(Exchange *exchange, ListPage *out)
+{
+    out->cursor = exchange_param(exchange, "cursor");
+    return api_list_limit(exchange, &out->limit);
+}
+
+int api_name_order(Slice a, Slice b)
+{
+    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
+    int order = least ? memcmp(a.data, b.data, least) : 0;
+    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+}
+
 /* --- Which job -----------------------------------------------------------------------
  */
 

@@ -30,6 +30,19 @@ void problem_of_json(Problem *problem, const JsonFault *fault);
 /* The `limit` of a list: 50 unless the request says. False: refused, and answered. */
 bool api_list_limit(Exchange *exchange, uint32_t *out_limit);
 
+/* Whether the body of an action is empty or {}; false: refused, and answered. */
+bool api_no_fields(Exchange *exchange);
+
+/* The parameters `limit` and `cursor` of a list; false: refused, and answered. */
+typedef struct ListPage {
+    uint32_t limit;
+    Slice cursor; /* only items behind this; data NULL: from the first */
+} ListPage;
+bool api_list_page(Exchange *exchange, ListPage *out);
+
+/* In the order in which lists come: by bytes. */
+int api_name_order(Slice a, Slice b);
+
 /* Finds exchange->id from the path (an id, or the unique beginning of one) and goes on;
  * otherwise it is refused and answered. */
 void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange));

@@ -4,6 +4,7 @@
 
 #include "serve/api_common.h"
 #include "serve/api_handlers.h"
+#include "serve/explain_words.h"
 
 #include <stdio.h>
 
@@ -62,16 +63,41 @@ static void say_blocked(Saying *saying, const ExplainFacts *facts)
     say_handler_command(saying, job, !facts->disabled);
 }
 
+static void say_reason(Saying *saying, const ExplainFacts *facts, const Reason *reason)
+{
+    saying->reason = reason_word(reason->kind);
+    saying->until_ms = reason->until_ms;
+    reason_text(reason, facts->job, facts->wall_ms, &saying->text);
+    reason_help(reason, facts->job, &saying->command);
+}
+
+/* The first reason of one of these kinds; NULL: none. */
+static const Reason *reason_among(const ExplainFacts *facts, ReasonKind from,
+                                  ReasonKind to)
+{
+    for (size_t i = 0; i < facts->reason_count; i++)
+        if (facts->reasons[i].kind >= from && facts->reasons[i].kind <= to)
+            return &facts->reasons[i];
+    return NULL;
+}
+
 static void say_ready(Saying *saying, const ExplainFacts *facts)
 {
+    const Reason *queue = reason_among(facts, REASON_QUEUE_PAUSED, REASON_QUEUE_RATE);
+    const Reason *resource =
+        reason_among(facts, REASON_RESOURCE_MISSING, REASON_HIGHLANDER);
     saying->since_ms = job_ready_since(facts->job);
     if (facts->node.draining) {
         saying->reason = "draining";
         buf_add_text(&saying->text, "the node is draining: it starts nothing more");
     } else if (!facts->enabled) {
         saying->reason = "disabled";
-        saying->help = "pawl config set enabled true";
+        saying->help = "pawl config set enabled=true";
         buf_add_text(&saying->text, "starting jobs is switched off");
+    } else if (queue) {
+        say_reason(saying, facts, queue);
+    } else if (resource && !facts->ahead) {
+        say_reason(saying, facts, resource);
     } else if (facts->job->flags & JOB_PULL) {
         saying->reason = "no_worker";
         buf_printf(&saying->text, "it is ready and waits for a worker to take it");
@@ -91,7 +117,7 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
                    facts->node.slots_used, facts->node.slots);
     } else if (facts->node.slots_used >= facts->node.slots) {
         saying->reason = "no_free_slot";
-        saying->help = "pawl config set max_concurrent_jobs N";
+        saying->help = "pawl config set max_concurrent_jobs=N";
         buf_printf(&saying->text,
                    "it is the next of its queue, but all %u slots are in use",
                    facts->node.slots);
@@ -179,6 +205,35 @@ static void say(Saying *saying, const ExplainFacts *facts)
     }
 }
 
+/* Every reason, in order; the first of them is the one that `reason` tells unless others
+ * of the queue go before. */
+static void reasons_json(JsonOut *json, const ExplainFacts *facts)
+{
+    char id[ID_TEXT_BYTES];
+    json_array(json, "reasons");
+    for (size_t i = 0; i < facts->reason_count; i++) {
+        const Reason *reason = &facts->reasons[i];
+        Saying saying = { 0 };
+        say_reason(&saying, facts, reason);
+        json_object(json, NULL);
+        json_cstr(json, "reason", saying.reason);
+        json_text(json, "text", buf_slice(&saying.text));
+        if (saying.command.bytes)
+            json_text(json, "help", buf_slice(&saying.command));
+        else
+            json_null(json, "help");
+        json_time(json, "until", saying.until_ms);
+        if (reason->key.bytes)
+            json_text(json, "resource", reason->key);
+        if (reason->holder)
+            json_cstr(json, "held_by", id_text(reason->holder, id));
+        json_object_end(json);
+        buf_done(&saying.text);
+        buf_done(&saying.command);
+    }
+    json_array_end(json);
+}
+
 void explain_json(JsonOut *json, const ExplainFacts *facts)
 {
     const Job *job = facts->job;
@@ -215,6 +270,7 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     json_int(json, "total", facts->node.slots);
     json_int(json, "used", facts->node.slots_used);
     json_object_end(json);
+    reasons_json(json, facts);
     json_object_end(json);
     buf_done(&saying.text);
     buf_done(&saying.command);
@@ -262,6 +318,22 @@ static void read_facts(Call *call, Store *store)
         find_handler(facts, call, store);
 }
 
+typedef struct ReasonList {
+    Arena *arena;
+    Reason *items;
+    size_t count;
+    size_t capacity;
+} ReasonList;
+
+static void take_reason(void *context, const Reason *reason)
+{
+    ReasonList *list = context;
+    Reason copy = *reason;
+    copy.key = slice_copy(list->arena, reason->key);
+    copy.text = slice_copy(list->arena, reason->text);
+    MEM_PUSH(list->items, list->count, list->capacity) = copy;
+}
+
 static void look_at_node(Call *call, Daemon *daemon)
 {
     Exchange *exchange = call->context;
@@ -269,6 +341,15 @@ static void look_at_node(Call *call, Daemon *daemon)
     const Node *node = daemon_node(daemon);
     facts->node = node_facts(node);
     facts->enabled = node_settings(node)->enabled;
+    if (facts->job->state != JOB_READY)
+        return;
+    ReasonList list = { .arena = &call->arena };
+    node_reasons(node, facts->job, clock_now(), take_reason, &list);
+    facts->reason_count = list.count;
+    facts->reasons =
+        list.count ? arena_copy(&call->arena, list.items, list.count * sizeof *list.items)
+                   : NULL;
+    mem_free(list.items);
 }
 
 static void node_looked_at(Exchange *exchange, Call *call)

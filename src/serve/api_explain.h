@@ -4,7 +4,7 @@
 #define SERVE_API_EXPLAIN_H
 
 #include "base/json_out.h"
-#include "core/node.h"
+#include "core/node_reasons.h"
 #include "serve/exchange.h"
 
 void api_job_explain(Exchange *exchange);
@@ -17,9 +17,11 @@ typedef struct ExplainFacts {
     int64_t wall_ms;
     NodeFacts node;
     bool enabled;
-    uint32_t ahead;  /* ready jobs of its lane that go first */
-    bool ahead_more; /* at least so many */
-    bool disabled;   /* blocked: its type has a handler, which is switched off */
+    uint32_t ahead;        /* ready jobs of its lane that go first */
+    bool ahead_more;       /* at least so many */
+    bool disabled;         /* blocked: its type has a handler, which is switched off */
+    const Reason *reasons; /* ready: what stands in the way, in order */
+    size_t reason_count;
 } ExplainFacts;
 
 /* Pure: the object that the answer is. */

@@ -448,15 +448,12 @@ void api_handler_rollback(Exchange *exchange)
 
 static bool read_page(Exchange *exchange, Subject *subject)
 {
-    subject->cursor = exchange_param(exchange, "cursor");
-    return api_list_limit(exchange, &subject->limit);
-}
-
-static int bytes_order(Slice a, Slice b)
-{
-    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = least ? memcmp(a.data, b.data, least) : 0;
-    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+    ListPage page;
+    if (!api_list_page(exchange, &page))
+        return false;
+    subject->limit = page.limit;
+    subject->cursor = page.cursor;
+    return true;
 }
 
 /* Handlers come in order of tenant and type. */
@@ -465,7 +462,7 @@ static void list_one(void *context, const Definition *definition)
     Subject *subject = context;
     Handler handler;
     if (subject->more || !slice_equal(definition->tenant, subject->tenant) ||
-        (subject->cursor.data && bytes_order(definition->key, subject->cursor) <= 0) ||
+        (subject->cursor.data && api_name_order(definition->key, subject->cursor) <= 0) ||
         handler_unpack(definition->value, &handler) || handler.deleted)
         return;
     if (subject->count == subject->limit || subject->json.out->bytes > LIST_BYTES_MAX) {

@@ -2,13 +2,18 @@
 /* api_node.c - see api_node.h. */
 #include "serve/api_node.h"
 
+#include "base/text.h"
+#include "core/node_reasons.h"
 #include "serve/api_common.h"
 #include "serve/batch_config.h"
 #include "serve/http.h"
 #include "serve/metrics.h"
+#include "serve/queue_json.h"
+#include "serve/resource_json.h"
 #include "serve/routes.h"
 #include "serve/settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,7 +76,9 @@ typedef struct Changing {
     const JsonIn *body;
     NodeSettings settings;
     NodeSettings first; /* what null gives back */
-    size_t out;         /* definitions on their way */
+    bool has_discrete;
+    ResourceDef discrete;
+    size_t out; /* definitions on their way */
 } Changing;
 
 static void look_at_settings(Call *call, Daemon *daemon)
@@ -111,10 +118,56 @@ static void define(Exchange *exchange, const JsonIn *member)
     exchange_send(exchange, call);
 }
 
+static void define_discrete(Exchange *exchange)
+{
+    Changing *changing = exchange->state;
+    Call *call = exchange_call(exchange, CALL_EVENT, defined);
+    Buf packed = { 0 };
+    resource_pack(&packed, &changing->discrete);
+    call->event.kind = EVENT_DEFINE;
+    call->event.table = SLICE_LITERAL(RESOURCE_TABLE);
+    call->event.key = changing->discrete.key;
+    call->event.value = slice_copy(&call->arena, buf_slice(&packed));
+    buf_done(&packed);
+    changing->out++;
+    exchange_send(exchange, call);
+}
+
+/* 003's global parameters: they are no settings here, but define a discrete manager
+ * (S3.17, S3.46, S3.47). */
+static bool of_discrete(const JsonIn *member)
+{
+    return slice_is(member->key, "discreteRmList") ||
+           slice_is(member->key, "discreteRmName");
+}
+
+static Err check_discrete(Changing *changing, Arena *arena, Error *why)
+{
+    const JsonIn *list = json_in_find(changing->body, "discreteRmList");
+    const JsonIn *name = json_in_find(changing->body, "discreteRmName");
+    Slice key = SLICE_LITERAL("discrete");
+    if (!list && !name)
+        return ERR_OK;
+    if (name && (json_in_text(name, &key) || !name_valid(key)))
+        return error_set(why, ERR_INVALID, "discreteRmName is the key of a resource");
+    changing->discrete = resource_default(key, RESOURCE_DISCRETE);
+    changing->has_discrete = true;
+    if (list && list->kind != JSON_IN_TEXT)
+        return error_set(why, ERR_INVALID, "discreteRmList is text: a,b,c");
+    if (!list)
+        return ERR_OK;
+    Error reason = { 0 };
+    Err err =
+        resource_list_parse(list->as.text, arena, &changing->discrete.list, &reason);
+    return err ? error_set(why, err, "discreteRmList: %s", reason.text) : ERR_OK;
+}
+
 /* All members are checked before the first is sent: all or nothing. */
 static Err check(Changing *changing, Error *why)
 {
     for (const JsonIn *at = json_in_first(changing->body); at; at = at->next) {
+        if (of_discrete(at))
+            continue;
         Err err = settings_apply_json(&changing->settings, at, &changing->first, why);
         if (err)
             return err;
@@ -131,6 +184,8 @@ static void settings_looked_at(Exchange *exchange, Call *call)
         return;
     }
     Err err = check(changing, &why);
+    if (!err)
+        err = check_discrete(changing, &exchange->arena, &why);
     if (err) {
         exchange_refuse(exchange,
                         err == ERR_NOT_FOUND ? "unknown_field" : "invalid_value", "%s",
@@ -138,7 +193,10 @@ static void settings_looked_at(Exchange *exchange, Call *call)
         return;
     }
     for (const JsonIn *at = json_in_first(changing->body); at; at = at->next)
-        define(exchange, at);
+        if (!of_discrete(at))
+            define(exchange, at);
+    if (changing->has_discrete)
+        define_discrete(exchange);
     if (!changing->out)
         show_config(exchange);
 }
@@ -184,6 +242,19 @@ static void running_json(void *context, const RunningJob *running)
     json_object_end(json);
 }
 
+static void slots_json(JsonOut *json, const NodeSlots *slots)
+{
+    Slice rest = slots->queues;
+    for (Slice item; list_next(&rest, &item);) {
+        char name[QUEUE_NAME_BYTES_MAX + 1];
+        uint32_t number = 0;
+        Slice queue = slice_cut(&item, '=');
+        snprintf(name, sizeof name, SLICE_FMT, SLICE_ARG(queue));
+        slots_of_queue(slots, slice_text(name), &number);
+        json_int(json, name, number);
+    }
+}
+
 static void node_json(JsonOut *json, Daemon *daemon)
 {
     const DaemonFacts *facts = daemon_facts(daemon);
@@ -212,7 +283,8 @@ static void node_json(JsonOut *json, Daemon *daemon)
     json_int(json, "lanes", of.lanes);
     json_int(json, "lanes_ready", of.lanes_ready);
     json_int(json, "passes", (int64_t)of.passes);
-    json_object(json, "queues"); /* slots by queue: none has a limit of its own yet */
+    json_object(json, "queues"); /* slots that differ here from what the queue says */
+    slots_json(json, node_own_slots(node));
     json_object_end(json);
     json_array(json, "load");
     for (size_t i = 0; i < 3; i++)
@@ -253,6 +325,65 @@ void api_node_get(Exchange *exchange)
         exchange_refuse(exchange, "node_not_found", "the only node is %s", sysid);
     else
         look(exchange, look_at_node, reply_out);
+}
+
+typedef struct Slots {
+    const JsonIn *body;
+    NodeSlots slots;
+    Problem why;
+    Err err;
+} Slots;
+
+static void look_at_slots(Call *call, Daemon *daemon)
+{
+    Exchange *exchange = call->context;
+    Slots *slots = exchange->state;
+    slots->slots = slots_copy(&exchange->arena, node_own_slots(daemon_node(daemon)));
+    slots->err = slots_read(slots->body, &exchange->arena, &slots->slots, &slots->why);
+}
+
+static void slots_defined(Exchange *exchange, Call *call)
+{
+    if (call->err)
+        exchange_failed(exchange, call);
+    else
+        look(exchange, look_at_node, reply_out);
+}
+
+static void slots_looked_at(Exchange *exchange, Call *call)
+{
+    const Slots *slots = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    if (slots->err) {
+        exchange_problem(exchange, &slots->why);
+        return;
+    }
+    Call *next = exchange_call(exchange, CALL_EVENT, slots_defined);
+    Buf packed = { 0 };
+    slots_pack(&packed, &slots->slots);
+    next->event.kind = EVENT_DEFINE;
+    next->event.table = SLICE_LITERAL(SLOTS_TABLE);
+    next->event.key = exchange->parts[0];
+    next->event.value = slice_copy(&next->arena, buf_slice(&packed));
+    buf_done(&packed);
+    exchange_send(exchange, next);
+}
+
+void api_node_patch(Exchange *exchange)
+{
+    const char *sysid = daemon_facts(exchange->daemon)->sysid;
+    if (!slice_is(exchange->parts[0], sysid)) {
+        exchange_refuse(exchange, "node_not_found", "the only node is %s", sysid);
+        return;
+    }
+    Slots *slots = ARENA_NEW(&exchange->arena, Slots);
+    slots->body = api_body(exchange, &exchange->arena, false);
+    exchange->state = slots;
+    if (slots->body)
+        look(exchange, look_at_slots, slots_looked_at);
 }
 
 /* --- Numbers

@@ -9,6 +9,7 @@ void api_config_get(Exchange *exchange);
 void api_config_patch(Exchange *exchange);
 void api_nodes(Exchange *exchange);
 void api_node_get(Exchange *exchange);
+void api_node_patch(Exchange *exchange);
 void api_stats(Exchange *exchange);
 void api_metrics(Exchange *exchange);
 void api_index(Exchange *exchange);

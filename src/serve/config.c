@@ -133,6 +133,10 @@ static const ConfigField fields[CONFIG_KEYS] = {
     [CONFIG_SCHEDULING_KEEP_OTHER] = { "scheduling", "keep_other", DURATION(0, AGE_MAX),
                                        AT(node.keep_other_ms), NULL, LIVE,
                                        "and failed, rejected and cancelled ones" },
+    [CONFIG_SCHEDULING_FAIRNESS] = { "scheduling", "fairness", ONE(VALUE_FAIRNESS),
+                                     AT(node.fair_tenants), NULL, LIVE,
+                                     "who takes turns: each queue of each tenant "
+                                     "(`lane`), or each tenant (`tenant`)" },
 };
 
 /* In the contract, but not in this version: refused, so that nobody believes that they

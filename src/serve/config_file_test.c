@@ -28,7 +28,8 @@ static const char full[] =
     "  retry_delay_max: 10m\n"
     "  retry_window: 12h\n"
     "  keep_done: 7d\n"
-    "  keep_other: 1w\n";
+    "  keep_other: 1w\n"
+    "  fairness: tenant\n";
 
 static void a_full_file_sets_every_key(void **state)
 {
@@ -70,6 +71,7 @@ static void a_full_file_sets_every_key(void **state)
     assert_int_equal(config.node.retry_window_ms, 12 * MS_PER_HOUR);
     assert_int_equal(config.node.keep_done_ms, 7 * MS_PER_DAY);
     assert_int_equal(config.node.keep_other_ms, 7 * MS_PER_DAY);
+    assert_true(config.node.fair_tenants);
     for (ConfigKey key = 0; key < CONFIG_KEYS; key++)
         assert_memory_equal(config.origins[key], folder->file, strlen(folder->file));
     config_done(&config);

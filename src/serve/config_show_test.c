@@ -52,6 +52,7 @@ static const char *const changed[] = {
     "scheduling.retry_window=1d",
     "scheduling.keep_done=36500d",
     "scheduling.keep_other=1w",
+    "scheduling.fairness=tenant",
 };
 #define CHANGED (sizeof changed / sizeof *changed)
 

@@ -32,6 +32,8 @@ static const char *const fate_names[] = {
     NULL,
 };
 
+static const char *const fairness_names[] = { [false] = "lane", [true] = "tenant", NULL };
+
 const char *value_expected(ValueKind kind)
 {
     switch (kind) {
@@ -59,6 +61,8 @@ const char *value_expected(ValueKind kind)
         return "the name of a type, or nothing";
     case VALUE_FATE:
         return "keep or delete";
+    case VALUE_FAIRNESS:
+        return "lane or tenant";
     }
     return "a value";
 }
@@ -336,6 +340,11 @@ Err value_parse(const ValueRule *rule, Slice text, Arena *arena, void *out_field
         if (!err)
             *(Fate *)out_field = (Fate)word;
         return err;
+    case VALUE_FAIRNESS:
+        err = parse_word(rule, text, fairness_names, why, &word);
+        if (!err)
+            *(bool *)out_field = word != 0;
+        return err;
     }
     return err;
 }
@@ -383,6 +392,9 @@ void value_text(const ValueRule *rule, const void *field, Buf *out)
     case VALUE_FATE:
         buf_add_text(out, fate_names[*(const Fate *)field]);
         return;
+    case VALUE_FAIRNESS:
+        buf_add_text(out, fairness_names[*(const bool *)field]);
+        return;
     }
 }
 
@@ -423,6 +435,8 @@ static size_t value_bytes(ValueKind kind)
         return NAME_BYTES_MAX + 1;
     case VALUE_FATE:
         return sizeof(Fate);
+    case VALUE_FAIRNESS:
+        return sizeof(bool);
     }
     return 0;
 }

@@ -26,6 +26,7 @@ typedef enum ValueKind {                 /* and the C type of the place it goes 
                          VALUE_FATE,  /* Fate: keep or delete */
                          VALUE_RANGES, /* const char *, in the arena: ranges of addresses,
                                           separated by commas */
+                         VALUE_FAIRNESS, /* bool: tenant (true) or lane */
 } ValueKind;
 
 typedef struct ValueRule {

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "base/times.h"
 #include "serve/handler_json.h"
+#include "serve/queue_json.h"
+#include "serve/resource_json.h"
 #include "serve/schedule_json.h"
 #include "serve/tenant_read.h"
 
@@ -51,8 +53,28 @@ static Err read_schedule(Declaring *in, Buf *out_value)
     return err;
 }
 
+static Err read_queue(Declaring *in, Buf *out_value)
+{
+    QueueDef def = { .tenant = in->tenant, .name = in->name };
+    Err err = queue_read(in->object, in->arena, &def, &in->why);
+    if (!err)
+        queue_pack(out_value, &def);
+    return err;
+}
+
+static Err read_resource(Declaring *in, Buf *out_value)
+{
+    ResourceDef def;
+    Err err = resource_read(in->object, in->name, in->arena, &def, &in->why);
+    if (!err)
+        resource_pack(out_value, &def);
+    return err;
+}
+
 static const DeclareSection rows[] = {
     { "tenants", TENANT_TABLE, false, tenant_name_valid, read_tenant },
+    { "resources", RESOURCE_TABLE, false, name_valid, read_resource },
+    { "queues", QUEUE_TABLE, true, queue_name_valid, read_queue },
     { "handlers", HANDLER_TABLE, true, name_valid, read_handler },
     { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
     { NULL, NULL, false, NULL, NULL },

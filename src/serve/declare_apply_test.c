@@ -17,9 +17,9 @@ static Declared *list_of(Declared items[ITEMS_MAX], const char *text)
     size_t count = 0;
     for (Slice rest = slice_text(text); rest.bytes; count++) {
         Slice value = slice_cut(&rest, ' ');
-        items[count] = (Declared){ .tenant = SLICE_LITERAL("t") };
-        items[count].section =
-            declare_section_find(declare_sections(), SLICE_LITERAL("handlers"));
+        items[count] = (Declared){ .section = declare_section_find(
+                                       declare_sections(), SLICE_LITERAL("handlers")),
+                                   .tenant = SLICE_LITERAL("t") };
         items[count].name = slice_cut(&value, '=');
         items[count].value = value;
         if (count)

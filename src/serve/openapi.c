@@ -20,10 +20,12 @@
         name) "},"                                                                       \
               "\"next_cursor\":{\"type\":[\"string\",\"null\"]},"                        \
               "\"partial\":{\"type\":\"boolean\"}}}"
-#define COUNTS "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}"
-#define STRING "{\"type\":\"string\"}"
-#define NUMBER "{\"type\":\"integer\"}"
-#define BOOL   "{\"type\":\"boolean\"}"
+#define COUNTS  "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}"
+#define STRING  "{\"type\":\"string\"}"
+#define NUMBER  "{\"type\":\"integer\"}"
+#define BOOL    "{\"type\":\"boolean\"}"
+#define NUMBER0 "{\"type\":[\"integer\",\"null\"]}"
+#define STRING0 "{\"type\":[\"string\",\"null\"]}"
 
 typedef struct Shape {
     const char *name;
@@ -72,7 +74,10 @@ static const Shape shapes[] = {
       "\"since\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
       "\"until\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
       "\"ahead\":{\"type\":[\"integer\",\"null\"]},\"ahead_more\":" BOOL
-      ",\"slots\":" COUNTS "}}" },
+      ",\"slots\":" COUNTS ",\"reasons\":{\"type\":\"array\",\"items\":{\"type\":"
+      "\"object\",\"properties\":{\"reason\":" STRING ",\"text\":" STRING
+      ",\"help\":{\"type\":[\"string\",\"null\"]},\"until\":{\"type\":[\"string\","
+      "\"null\"]},\"resource\":" STRING ",\"held_by\":" STRING "}}}}}" },
     { "NewJobs", "{\"oneOf\":[" REF("NewJob") ",{\"type\":\"array\",\"items\":" REF(
                      "NewJob") "}]}" },
     { "Node",
@@ -180,6 +185,47 @@ static const Shape shapes[] = {
       "\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"id\":" STRING
       ",\"status\":{\"type\":\"string\",\"enum\":[\"ok\",\"lost\",\"cancel\",\"late\"]}"
       "}}}}}" },
+#define QUEUE_FIELDS                                                                     \
+    "\"paused\":" BOOL ",\"pause_reason\":" STRING0 ",\"paused_until\":" STRING0         \
+    ",\"slots\":" NUMBER0 ",\"priority_min\":" NUMBER0 ",\"priority_max\":" NUMBER0      \
+    ",\"default_priority\":" NUMBER0                                                     \
+    ",\"policy\":{\"type\":\"string\",\"enum\":[\"fair\",\"skip\",\"backfill\"]}"        \
+    ",\"resources\":{\"type\":\"array\",\"items\":" STRING "}"                           \
+    ",\"rate\":{\"type\":[\"object\",\"string\",\"null\"],\"properties\":{"              \
+    "\"jobs\":" NUMBER ",\"per\":" STRING                                                \
+    "}},\"aging\":{\"type\":\"number\"},\"nice\":" BOOL
+    { "NewQueue",
+      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" QUEUE_FIELDS
+      "}}" },
+    { "Queue",
+      "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING ",\"name\":" STRING
+      "," QUEUE_FIELDS ",\"defined\":" BOOL ",\"declared\":" BOOL ",\"jobs\":" COUNTS
+      ",\"running\":" NUMBER ",\"head_wait_ms\":" NUMBER0 "}}" },
+    { "QueueList", LIST_OF("Queue") },
+    { "QueueRemoved", "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING
+                      ",\"name\":" STRING ",\"removed\":" BOOL "}}" },
+    { "QueueCleared", "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING
+                      ",\"name\":" STRING ",\"cleared\":" NUMBER "}}" },
+    { "Pause", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+               "\"reason\":" STRING ",\"for\":{\"type\":[\"string\",\"number\"]}}}" },
+#define RESOURCE_FIELDS                                                                  \
+    "\"kind\":{\"type\":\"string\",\"enum\":[\"quantity\",\"discrete\",\"highlander\"]}" \
+    ","                                                                                  \
+    "\"scope\":{\"type\":\"string\",\"enum\":[\"node\",\"cluster\"]},"                   \
+    "\"quantity\":" NUMBER ",\"list\":{\"type\":\"array\",\"items\":" STRING             \
+    "},\"consumption\":" NUMBER
+    { "NewResource", "{\"description\":\"or with the long names of JQM's parameters\","
+                     "\"type\":\"object\",\"properties\":{" RESOURCE_FIELDS "}}" },
+    { "Resource", "{\"type\":\"object\",\"properties\":{\"key\":" STRING
+                  "," RESOURCE_FIELDS ",\"declared\":" BOOL ",\"in_use\":" NUMBER
+                  ",\"free\":" NUMBER0 ",\"waiting\":" NUMBER
+                  ",\"holders\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}" },
+    { "ResourceList", LIST_OF("Resource") },
+    { "ResourceRemoved",
+      "{\"type\":\"object\",\"properties\":{\"key\":" STRING ",\"removed\":" BOOL "}}" },
+    { "NodeSlots", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+                   "\"slots\":" NUMBER0 ",\"queues\":{\"type\":[\"object\",\"null\"],"
+                   "\"additionalProperties\":" NUMBER0 "}}}" },
     { "Nothing", "{\"type\":\"object\",\"additionalProperties\":false}" },
     { "LinesAdded",
       "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"count\":" NUMBER
@@ -277,7 +323,9 @@ static void content_json(JsonOut *json, const char *type, const char *schema)
 static bool may_be_empty(const char *body)
 {
     return strcmp(body, "Action") == 0 || strcmp(body, "Rollback") == 0 ||
-           strcmp(body, "Test") == 0 || strcmp(body, "Nothing") == 0;
+           strcmp(body, "Test") == 0 || strcmp(body, "Nothing") == 0 ||
+           strcmp(body, "Pause") == 0 || strcmp(body, "NewQueue") == 0 ||
+           strcmp(body, "NewResource") == 0;
 }
 
 static void body_json(JsonOut *json, const Route *route)
@@ -333,8 +381,8 @@ static void responses_json(JsonOut *json, const Route *route)
     static const Answer passed = {
         "202", "the wait passed", "application/json", "Added", NULL, NULL
     };
-    static const Answer replaced = {
-        "200", "there was one before", "application/json", "Handler", NULL, NULL
+    const Answer replaced = {
+        "200", "there was one before", "application/json", route->answer, NULL, NULL
     };
     static const Answer problem = { "default", "a problem", "application/problem+json",
                                     "Problem", NULL,        NULL };

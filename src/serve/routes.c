@@ -12,6 +12,8 @@
 #include "serve/api_lines.h"
 #include "serve/api_logs.h"
 #include "serve/api_node.h"
+#include "serve/api_queues.h"
+#include "serve/api_resources.h"
 #include "serve/api_schedules.h"
 #include "serve/api_scoreboard.h"
 #include "serve/api_tenants.h"
@@ -143,6 +145,34 @@ const Route routes[] = {
                  "Schedule", 200),
     ACT_SCHEDULE("resume", api_schedule_resume,
                  "Undo pause; times in between are forgotten", "Schedule", 200),
+    GET(API "/queues", SCOPE_READ, api_queues_list, "list_queues",
+        "All queues with their counts", "limit cursor tenant", "QueueList"),
+    GET(API "/queues/{name}", SCOPE_READ, api_queue_get, "get_queue",
+        "A queue, its limits and its counts", "tenant", "Queue"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/queues/{name}", api_queue_put, "put_queue",
+      "Define a queue: limits, range of priorities, policy", "tenant", "NewQueue",
+      "Queue", 201, 0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/queues/{name}", api_queue_delete, "delete_queue",
+      "Forget the definition of a queue; its jobs stay", "tenant", NULL, "QueueRemoved",
+      200, 0 },
+    { METHOD_POST, SCOPE_OPERATE, API "/queues/{name}/pause", api_queue_pause,
+      "pause_queue", "Start nothing more of a queue", "tenant", "Pause", "Queue", 200,
+      0 },
+    { METHOD_POST, SCOPE_OPERATE, API "/queues/{name}/resume", api_queue_resume,
+      "resume_queue", "Undo pause", "tenant", "Nothing", "Queue", 200, 0 },
+    { METHOD_POST, SCOPE_OPERATE, API "/queues/{name}/clear", api_queue_clear,
+      "clear_queue", "Cancel everything that waits in a queue", "tenant", "Nothing",
+      "QueueCleared", 200, 0 },
+    GET(API "/resources", SCOPE_READ, api_resources_list, "list_resources",
+        "All resource managers", "limit cursor", "ResourceList"),
+    GET(API "/resources/{key}", SCOPE_READ, api_resource_get, "get_resource",
+        "A resource manager, and who holds what of it", "", "Resource"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/resources/{key}", api_resource_put, "put_resource",
+      "Define a resource manager; what is booked stays", "", "NewResource", "Resource",
+      201, 0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/resources/{key}", api_resource_delete,
+      "delete_resource", "Forget a resource manager", "", NULL, "ResourceRemoved", 200,
+      0 },
     GET(API "/config", SCOPE_READ, api_config_get, "get_config", "The settings", "",
         "Config"),
     { METHOD_PATCH, SCOPE_ADMIN, API "/config", api_config_patch, "patch_config",
@@ -153,6 +183,9 @@ const Route routes[] = {
     GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes", "", "NodeList"),
     GET(API "/nodes/{sysid}", SCOPE_READ, api_node_get, "get_node",
         "One node and what runs there", "", "Node"),
+    { METHOD_PATCH, SCOPE_ADMIN, API "/nodes/{sysid}", api_node_patch, "patch_node",
+      "Slots of this node, and of queues on it; null takes one back", "", "NodeSlots",
+      "Node", 200, 0 },
     GET(API "/stats", SCOPE_READ, api_stats, "get_stats", "Numbers of now and so far",
         "tenant", "Stats"),
     GET(API, SCOPE_NONE, api_index, "get_index", "Where to go from here", "", "Index"),

@@ -58,6 +58,11 @@ static const Setting table[] = {
       { 0 },
       0,
       "and failed, rejected and cancelled ones" },
+    { "fairness",
+      CONFIG_SCHEDULING_FAIRNESS,
+      { 0 },
+      0,
+      "who takes turns: each queue of each tenant (`lane`), or each tenant (`tenant`)" },
     { "grace", CONFIG_DAEMON_GRACE, { 0 }, 0, "between SIGTERM and SIGKILL of a job" },
 };
 #define SETTINGS (sizeof table / sizeof *table)

@@ -31,7 +31,7 @@ static void settings_show_their_defaults_as_json(void **state)
                                         "\"retry_delay_max\":\"PT5M\","
                                         "\"retry_window\":\"PT6H\","
                                         "\"keep_done\":\"PT336H\","
-                                        "\"keep_other\":\"PT720H\","
+                                        "\"keep_other\":\"PT720H\",\"fairness\":\"lane\","
                                         "\"grace\":\"PT10S\"}");
     buf_done(&out);
 }
@@ -58,6 +58,8 @@ static const Row rows[] = {
     { "retry_window", "1d", "PT24H", NULL },
     { "keep_done", "90", "PT1M30S", NULL },
     { "keep_other", "1w", "PT168H", NULL },
+    { "fairness", "tenant", "tenant", NULL },
+    { "fairness", "both", NULL, "fairness: \"both\" is not lane or tenant" },
     { "grace", "0", "PT0S", NULL },
     { "max_concurrent_jobs", "-1", NULL,
       "max_concurrent_jobs: \"-1\" is out of range: 0 to 100000" },
@@ -118,8 +120,9 @@ static void an_unknown_name_is_another_error_than_a_bad_value(void **state)
 static void every_setting_has_its_own_place(void **state)
 {
     (void)state;
-    static const char *const others[] = { "9",   "77s", "77s", "t",   "delete", "off",
-                                          "77s", "77s", "77s", "77s", "77s",    "77s" };
+    static const char *const others[] = { "9",   "77s",    "77s", "t",   "delete",
+                                          "off", "77s",    "77s", "77s", "77s",
+                                          "77s", "tenant", "77s" };
     NodeSettings initial = node_settings_default();
     const Setting *setting;
     size_t count = 0;
@@ -137,7 +140,7 @@ static void every_setting_has_its_own_place(void **state)
                              i != count);
         assert_int_equal(setting_bit(slice_text(setting->name)), 1u << count);
     }
-    assert_int_equal(count, 12);
+    assert_int_equal(count, 13);
     assert_int_equal(setting_bit(SLICE_LITERAL("x")), 0);
 }
 

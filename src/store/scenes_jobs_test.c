@@ -148,8 +148,9 @@ static void many_and_large_lines_become_jobs(Scene *scene)
 
 /* --- Running ------------------------------------------------------------------------ */
 
-/* S1.49, S1.52 to S1.58, S2.16, S2.17, S2.23, S2.86: a claim takes a ready job that no
- * one has, once; it is then out of the order and carries owner, lease and times. */
+/* S1.49, S1.52, S1.53, S1.54, S1.55, S1.56, S1.57, S1.58, S2.16, S2.17, S2.23, S2.86: a
+ * claim takes a ready job that no one has, once; it is then out of the order and carries
+ * owner, lease and times. */
 static void a_claim_takes_a_ready_job_once(Scene *scene)
 {
     JobId id = scene_add_ready(scene, "q");
