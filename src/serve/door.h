@@ -21,7 +21,8 @@ typedef enum CallKind {
     CALL_READ,  /* read(): on a reader thread with a read-only store, after the store has
                    applied everything that was accepted before this call */
     CALL_LOOK,  /* look(): on the loop thread, for facts that live in the node's memory */
-    CALL_WAIT,  /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT) */
+    CALL_PIPELINE, /* order: for the pipeline of directories; answered in it */
+    CALL_WAIT,     /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT) */
 } CallKind;
 
 struct Call {
@@ -35,6 +36,7 @@ struct Call {
     void (*read)(Call *call, Store *store);
     void (*look)(Call *call, Daemon *daemon);
     int64_t timeout_ms;
+    struct SignalOrder *order; /* PIPELINE; its done and context are the daemon's */
 
     /* The answer. */
     Err err;

@@ -211,6 +211,10 @@ static void take_call(Daemon *daemon, Call *call)
         call->look(call, daemon);
         answer(daemon, call);
         return;
+    case CALL_PIPELINE:
+        call->err = ERR_NOT_FOUND;
+        call->problem = "processor_not_found";
+        break;
     case CALL_WAIT:
         call->deadline_boot = clock_now().boot_ms + call->timeout_ms;
         MEM_PUSH(daemon->waiters, daemon->waiter_count, daemon->waiter_capacity) = call;
