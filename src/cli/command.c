@@ -90,6 +90,36 @@ static const Option wait_options[] = {
     { 0 },
 };
 
+static const Option processor_options[] = {
+    { "command", 'c', "TEXT", "create: what sh runs for each unit" },
+    { "type", 0, "TYPE", "create: run this handler instead" },
+    { "slots", 0, "N", "create: units at the same time (default: 1)" },
+    { "dir", 0, "DIR", "create: where (default: processors/NAME in the data directory)" },
+    { "cwd", 0, "DIR", "create: where the command runs (default: here)" },
+    { "env", 0, "NAME=VALUE", "create: a variable; may stand several times" },
+    { "priority", 'p', "N", "create: of its jobs (default: 5)" },
+    { "retries", 0, "N", "create: how often to try a unit again (default: 0)" },
+    { "retry-delay", 0, "DURATION", "create: how long to wait before that" },
+    { "max-run-time", 0, "DURATION", "create: end a unit that takes longer" },
+    { "forward", 0, "TO,TO...",
+      "create: a forwarder and where it sends: NAME, ssh:HOST:NAME, rsync://HOST/MODULE; "
+      "may stand several times" },
+    { "mode", 0, "MODE", "create: all, round-robin, hash or least-loaded" },
+    { "bandwidth", 0, "N", "create: KiB per second of a transfer" },
+    { "ssh", 0, "COMMAND", "create: ssh with its options" },
+    { "start-forwarder", 0, NULL, "create: forward from the beginning" },
+    { "wait", 'w', "DURATION", "process: wait for the end of the work" },
+    { "next", 0, "PROCESSOR", "process: then signal this one (name or id)" },
+    { "all", 'a', NULL, "a signal for every processor" },
+    { "yes", 'y', NULL, "do not ask" },
+    { 0 },
+};
+
+static const Option parts_options[] = {
+    { "dir", 0, "DIR", "where they are kept (default: $PAWL_STATE_DIR)" },
+    { 0 },
+};
+
 static const Option match_options[] = {
     { "match", 0, "QUERY", "every job that matches (pawl help queries)" },
     { "dry-run", 0, NULL, "only say which" },
@@ -502,6 +532,57 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "show get set import export",
         .run = cmd_config,
+    },
+    {
+        .name = "processor",
+        .summary = "directories whose files are work: make, show and signal them",
+        .usage = "ls | create NAME [-- CMD...] | status|SIGNAL NAME [UNIT]",
+        .example = "pawl processor create ocr --command 'ocr.sh \"$PAWL_INPUT\" > "
+                   "\"$PAWL_OUTPUT\"'\n"
+                   "pawl processor status ocr\n"
+                   "pawl processor process ocr page-17 --wait 1m",
+        .detail =
+            "Whatever is renamed into input/work of the processor's directory is a unit "
+            "of work, file or directory. It moves to input/active while the command runs "
+            "with PAWL_UNIT, PAWL_INPUT and PAWL_OUTPUT, then to input/processed, and "
+            "its "
+            "output to output/finished; or both to failed.\n"
+            "SIGNAL is start-monitor, stop-monitor (take units or not), start-forwarder, "
+            "stop-forwarder, reset-active, reset-processed, reset-all, process, "
+            "process-all, re-process, re-process-all, purge, purge-all, pause, "
+            "pause-all, "
+            "resume, resume-all, halt, halt-all, identify, or destroy. NAME may be "
+            "several with commas, or an id.",
+        .options = { processor_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls status create start-monitor stop-monitor start-forwarder "
+                         "stop-forwarder reset-active reset-processed reset-all process "
+                         "process-all re-process re-process-all purge purge-all pause "
+                         "pause-all resume resume-all halt halt-all identify destroy",
+        .run = cmd_processor,
+    },
+    {
+        .name = "parts",
+        .summary = "inside a job: work in parts, and go on after the last whole one",
+        .usage = "run -- CMD | begin NAME | finish NAME FILE | output | ls",
+        .example = "pawl parts run -- fetch-page {} < \"$PAWL_INPUT\"",
+        .detail =
+            "run takes each line of its standard input for a part and runs the command "
+            "for those that are not done, with the name in place of {} or behind it. "
+            "What "
+            "a command prints is added to one cumulative file, whole or not at all; when "
+            "all are done the file is copied to $PAWL_OUTPUT. Killed at any moment and "
+            "started again it goes on after the last whole part. The first command that "
+            "fails ends it, with the same exit code.\n"
+            "Commands of another kind say begin NAME (exits 1 if the part is done), "
+            "finish NAME FILE (- is standard input) when all of it is in the file, and "
+            "output at the end.",
+        .options = { parts_options },
+        .need = NEED_NOTHING,
+        .operand = OPERAND_WORDS,
+        .operand_words = "run begin finish output ls",
+        .run = cmd_parts,
     },
     {
         .name = "doctor",

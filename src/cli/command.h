@@ -66,6 +66,8 @@ int cmd_schedule(Cli *cli);
 int cmd_queue(Cli *cli);
 int cmd_resource(Cli *cli);
 int cmd_doctor(Cli *cli);
+int cmd_processor(Cli *cli);
+int cmd_parts(Cli *cli);
 int cmd_serve(Cli *cli);
 int cmd_version(Cli *cli);
 int cmd_completion(Cli *cli);

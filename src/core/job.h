@@ -70,8 +70,8 @@ typedef enum JobFlag {
     JOB_OPEN_PRIORITY = 1 << 16, /* its priority */
     JOB_SEGREGATED = 1 << 25,    /* waits in a lane of its type's own */
     JOB_CONTROL = 1 << 22,       /* 000's: its payload is its control document */
-    JOB_AFTERMATH = 1 << 23,     /* an error-handler job, or caused by one: its own end
-                                    calls no error handler */
+    JOB_AFTERMATH = 1 << 23,     /* caused by an error handler: its end calls none */
+    JOB_UNIT = 1 << 26,          /* works on a unit of a processor (004) */
 } JobFlag;
 
 typedef struct Outcome {

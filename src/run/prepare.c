@@ -22,6 +22,13 @@ static bool reserved(Slice name)
            slice_starts(name, SLICE_LITERAL("JQM_"));
 }
 
+/* What the daemon itself says to the job of a unit (004). */
+static bool names_unit(Slice name)
+{
+    return slice_is(name, "PAWL_UNIT") || slice_is(name, "PAWL_INPUT") ||
+           slice_is(name, "PAWL_OUTPUT");
+}
+
 static uint32_t own_mask(void)
 {
     /* umask() would have to change it to read it, under the feet of other threads. */
@@ -109,9 +116,11 @@ static bool has_name(Slice list, Slice name)
 }
 
 /* The daemon's own few, then the job's, which win. */
-static void add_inherited(Buf *env, const PrepareBase *base, Slice own, bool another)
+static void add_inherited(Buf *env, const PrepareBase *base, const Job *job)
 {
     Slice item;
+    Slice own = job->env;
+    bool another = job->user.bytes > 0;
     for (Slice rest = buf_slice(&base->inherited); list_next(&rest, &item);) {
         Slice left = item;
         Slice name = slice_cut(&left, '=');
@@ -125,7 +134,8 @@ static void add_inherited(Buf *env, const PrepareBase *base, Slice own, bool ano
         Slice left = item;
         Slice name = slice_cut(&left, '=');
         bool traced = slice_is(name, "TRACEPARENT");
-        if (!name.bytes || name.bytes == item.bytes || reserved(name) || traced)
+        bool ours = reserved(name) && !(job->flags & JOB_UNIT && names_unit(name));
+        if (!name.bytes || name.bytes == item.bytes || ours || traced)
             continue;
         buf_add_slice(env, item);
         buf_add_char(env, '\0');
@@ -200,7 +210,7 @@ static void add_environment(const PrepareBase *base, const RunOrder *order, Prep
     char id[ID_TEXT_BYTES];
     char time[TIME_TEXT_BYTES];
     id_text(job->id, id);
-    add_inherited(env, base, job->env, job->user.bytes > 0);
+    add_inherited(env, base, job);
     add_account(job, out);
     add_text(env, "PAWL_JOB_ID", id);
     add_slice(env, "PAWL_JOB_TYPE", job->type);

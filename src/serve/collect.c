@@ -99,6 +99,22 @@ static void take_event(Daemon *daemon, Call *call)
     map_put(&daemon->open_calls, (uintptr_t)call, call);
 }
 
+static void order_done(SignalOrder *order)
+{
+    Call *call = order->context;
+    call->err = order->err;
+    call->problem = order->problem;
+    call->why = order->why;
+    call->done(call);
+}
+
+static void take_order(Daemon *daemon, Call *call)
+{
+    call->order->done = order_done;
+    call->order->context = call;
+    pipeline_give(daemon->pipeline, call->order);
+}
+
 static void take_call(Daemon *daemon, Call *call)
 {
     switch (call->kind) {
@@ -115,6 +131,9 @@ static void take_call(Daemon *daemon, Call *call)
     case CALL_LOOK:
         call->look(call, daemon);
         call->done(call);
+        return;
+    case CALL_PIPELINE:
+        take_order(daemon, call);
         return;
     case CALL_WAIT:
         daemon_waiter_add(daemon, call);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "serve/claim_key.h"
+#include "serve/processors.h"
 #include "serve/settings.h"
 
 #include <errno.h>
@@ -114,7 +115,9 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
 
 void daemon_state_changed(Daemon *daemon)
 {
-    NotReady state = declares_pending(daemon->declares) ? NOT_STARTED : READY;
+    NotReady state = READY;
+    if (declares_pending(daemon->declares) || !pipeline_ready(daemon->pipeline))
+        state = NOT_STARTED;
     if (daemon->store_failing)
         state = NOT_STORE;
     if (daemon->no_room)
@@ -594,8 +597,9 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data, open_store, tenure_begin, open_journal,
-        open_node, open_http,  open_web,     open_runner,
+        open_data, open_store,      tenure_begin, open_journal,
+        open_node, processors_open, open_http,    open_web,
+        open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i] == open_http)
@@ -640,6 +644,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
                              .at_once = options->ack_store };
     daemon->keeper = keeper_open(&keeper);
     node_recovered(daemon->node);
+    processors_start(daemon);
     err = drop_open(daemon, &daemon->drop, why);
     if (err == ERR_FULL) {
         log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
@@ -728,6 +733,7 @@ static void close_http(Daemon *daemon)
     daemon->calls.wake = NULL;
     refuse_all(daemon);
     pthread_create(&thread, NULL, refuse_late, daemon);
+    pipeline_free(daemon->pipeline); /* its calls are refused by now */
     drop_close(daemon->drop);
     http_close(daemon->http);
     mailbox_close(&daemon->calls);

@@ -4,7 +4,9 @@
 
 #include "base/text.h"
 #include "base/times.h"
+#include "pipeline/plan.h"
 #include "serve/handler_json.h"
+#include "serve/processors.h"
 #include "serve/queue_json.h"
 #include "serve/resource_json.h"
 #include "serve/schedule_json.h"
@@ -17,6 +19,37 @@ static Err read_tenant(Declaring *in, Buf *out_value)
     if (!err)
         tenant_pack(out_value, &tenant);
     return err;
+}
+
+static Err keep_plan(Declaring *in, Err err, const PlanFault *fault, const Plan *plan,
+                     Buf *out_value)
+{
+    JsonOut json = { .out = out_value };
+    if (err)
+        return problem_set(&in->why, fault->code, "%s", fault->why.text);
+    json_object(&json, NULL);
+    if (plan->from.bytes)
+        plan_broker_members(&json, plan);
+    else
+        plan_members(&json, plan);
+    json_object_end(&json);
+    return ERR_OK;
+}
+
+static Err read_processor(Declaring *in, Buf *out_value)
+{
+    Plan plan;
+    PlanFault fault = { 0 };
+    Err err = plan_read(in->object, in->name, in->arena, &plan, &fault);
+    return keep_plan(in, err, &fault, &plan, out_value);
+}
+
+static Err read_broker(Declaring *in, Buf *out_value)
+{
+    Plan plan;
+    PlanFault fault = { 0 };
+    Err err = plan_read_broker(in->object, in->name, in->arena, &plan, &fault);
+    return keep_plan(in, err, &fault, &plan, out_value);
 }
 
 static Err read_handler(Declaring *in, Buf *out_value)
@@ -77,6 +110,8 @@ static const DeclareSection rows[] = {
     { "queues", QUEUE_TABLE, true, queue_name_valid, read_queue },
     { "handlers", HANDLER_TABLE, true, name_valid, read_handler },
     { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
+    { "processors", PROCESSOR_TABLE, false, name_valid, read_processor },
+    { "brokers", BROKER_TABLE, false, name_valid, read_broker },
     { NULL, NULL, false, NULL, NULL },
 };
 

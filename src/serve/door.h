@@ -23,6 +23,7 @@ typedef enum CallKind {
     CALL_LOOK,  /* look(): on the loop thread, for facts that live in the node's memory */
     CALL_WAIT,  /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT) */
     CALL_TRY,   /* trial: a handler is tried out; answered when the run has ended */
+    CALL_PIPELINE, /* order: for the pipeline of directories; answered in it */
 } CallKind;
 
 struct Call {
@@ -37,6 +38,7 @@ struct Call {
     void (*look)(Call *call, Daemon *daemon);
     int64_t timeout_ms;
     struct Trial *trial; /* TRY */
+    struct SignalOrder *order; /* PIPELINE; its done and context are the daemon's */
 
     /* The answer. */
     Err err;

@@ -215,6 +215,11 @@ static void take_call(Daemon *daemon, Call *call)
         call->err = ERR_UNAVAILABLE;
         answer(daemon, call);
         return;
+    case CALL_PIPELINE:
+        call->err = ERR_NOT_FOUND;
+        call->problem = "processor_not_found";
+        answer(daemon, call);
+        return;
     case CALL_WAIT:
         call->deadline_boot = clock_now().boot_ms + call->timeout_ms;
         MEM_PUSH(daemon->waiters, daemon->waiter_count, daemon->waiter_capacity) = call;

@@ -8,6 +8,7 @@
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
 #include "serve/notify.h"
+#include "serve/processors.h"
 #include "serve/resource_json.h"
 #include "serve/settings.h"
 
@@ -135,6 +136,8 @@ static void start_process(Daemon *daemon, const Job *job, const Handler *handler
     else
         job_json(&json, NULL, &running);
     booking_env(running.bookings, &variables);
+    if (running.flags & JOB_UNIT)
+        running.command = processors_command(&arena, running.command);
     RunOrder order = {
         .job = &running,
         .nice = node_job_nice(daemon->node, job),
@@ -323,6 +326,7 @@ static void changed(Daemon *daemon, const Effect *effect)
 {
     metrics_changed(daemon->metrics, effect);
     log_change(daemon, effect);
+    processors_changed(daemon, effect); /* before anyone hears that it is final */
     if (!state_in(effect->state, STATES_FINAL))
         return;
     daemon_waiters_answer(daemon, effect->id, ERR_OK);
@@ -332,6 +336,7 @@ static void changed(Daemon *daemon, const Effect *effect)
 static void defined(Daemon *daemon, const Effect *effect)
 {
     Error why = { 0 };
+    processors_defined(daemon, effect);
     if (!slice_is(effect->table, SETTINGS_TABLE))
         return;
     NodeSettings settings = *node_settings(daemon->node);

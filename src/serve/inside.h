@@ -5,6 +5,7 @@
 #define SERVE_INSIDE_H
 
 #include "base/map.h"
+#include "pipeline/pipeline.h"
 #include "run/process.h"
 #include "run/web.h"
 #include "serve/claim_token.h"
@@ -85,6 +86,7 @@ struct Daemon {
     Keeper *keeper;
     Reader *reader;
     Runner *runner;
+    Pipeline *pipeline; /* processors; NULL until they are read */
     Web *web;
     Http *http;
     Drop *drop;

@@ -227,6 +227,33 @@ static const Shape shapes[] = {
                    "\"slots\":" NUMBER0 ",\"queues\":{\"type\":[\"object\",\"null\"],"
                    "\"additionalProperties\":" NUMBER0 "}}}" },
     { "Nothing", "{\"type\":\"object\",\"additionalProperties\":false}" },
+    { "Forward",
+      "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"to\"],"
+      "\"properties\":{\"to\":{\"type\":\"array\",\"items\":" STRING
+      "},\"mode\":{\"enum\":[\"all\",\"round-robin\",\"hash\",\"least-loaded\"]},"
+      "\"slots\":" NUMBER ",\"bandwidth\":" NUMBER ",\"ssh\":" STRING "}}" },
+    { "NewProcessor",
+      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+      "\"command\":{\"oneOf\":[" STRING ",{\"type\":\"array\",\"items\":" STRING
+      "}]},\"type\":" STRING ",\"dir\":" STRING ",\"cwd\":" STRING
+      ",\"env\":{\"type\":\"array\",\"items\":" STRING "},\"slots\":" NUMBER
+      ",\"priority\":" NUMBER ",\"max_retries\":" NUMBER ",\"retry_delay\":" STRING
+      ",\"max_run_time\":" STRING ",\"forward\":{\"type\":\"array\",\"items\":" REF(
+          "Forward") "},\"start_forwarder\":" BOOL "}}" },
+    { "Processor",
+      "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"id\":" STRING
+      ",\"node\":" STRING ",\"uptime\":{\"type\":\"number\"},\"processing\":" BOOL
+      ",\"forwarding\":" BOOL ",\"slots\":" NUMBER ",\"running\":" NUMBER
+      ",\"receiving\":" NUMBER ",\"waiting\":" NUMBER
+      ",\"active\":{\"type\":\"array\",\"items\":" STRING "},\"processed\":" NUMBER
+      ",\"finished\":" NUMBER ",\"sent\":" NUMBER ",\"failed\":" NUMBER
+      ",\"paused\":" NUMBER ",\"halted\":" NUMBER
+      ",\"unit_seconds\":{\"type\":\"object\"},"
+      "\"problems\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}" },
+    { "ProcessorList", LIST_OF("Processor") },
+    { "Unit", "{\"type\":\"object\",\"properties\":{\"unit\":" STRING
+              ",\"status\":" STRING ",\"job\":{\"type\":[\"string\",\"null\"]}}}" },
+    { "Signalled", "{\"type\":\"object\"}" },
     { "LinesAdded",
       "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"count\":" NUMBER
       ",\"ids\":{\"type\":\"array\",\"items\":" STRING "}}}" },

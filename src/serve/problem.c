@@ -43,6 +43,10 @@ static const ProblemKind kinds[] = {
     { "attempt_not_found", 404, "There is no such attempt", "" },
     { "result_not_found", 404, "The job has no result", "" },
     { "node_not_found", 404, "There is no such node", "" },
+    { "processor_not_found", 404, "There is no such processor",
+      "list processors with: pawl processor ls" },
+    { "unit_not_found", 404, "The processor has no such unit", "" },
+    { "signal_not_found", 404, "There is no such signal", "see: pawl processor --help" },
     { "not_found", 404, "There is no such thing", "" },
     { "method_not_allowed", 405, "The path does not know this method", "" },
     /* What makes no sense now. */
@@ -96,6 +100,8 @@ static const ProblemKind kinds[] = {
     { "store_unavailable", 503, "The store cannot be reached", "try again later" },
     { "store_failing", 503, "The store cannot be written", "see the daemon's log" },
     { "unavailable", 503, "This is not available now", "try again later" },
+    { "processor_down", 503, "The processor cannot work",
+      "see its problems: pawl processor status NAME" },
     { "timeout", 504, "It took too long", "try again later" },
     { NULL, 0, NULL, NULL },
 };

@@ -12,6 +12,7 @@
 #include "serve/api_lines.h"
 #include "serve/api_logs.h"
 #include "serve/api_node.h"
+#include "serve/api_processors.h"
 #include "serve/api_queues.h"
 #include "serve/api_resources.h"
 #include "serve/api_schedules.h"
@@ -188,6 +189,18 @@ const Route routes[] = {
       "Node", 200, 0 },
     GET(API "/stats", SCOPE_READ, api_stats, "get_stats", "Numbers of now and so far",
         "tenant", "Stats"),
+    GET(API "/processors", SCOPE_READ, api_processors_list, "list_processors",
+        "All processors of directories, and brokers", "", "ProcessorList"),
+    GET(API "/processors/{name}", SCOPE_READ, api_processor_get, "get_processor",
+        "What a processor is doing", "", "Processor"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/processors/{name}", api_processor_put,
+      "put_processor", "Make a processor and its directory, or change it", "",
+      "NewProcessor", "Processor", 201, 0 },
+    GET(API "/processors/{name}/units/{unit}", SCOPE_READ, api_processor_unit, "get_unit",
+        "What has become of a unit", "", "Unit"),
+    { METHOD_POST, SCOPE_OPERATE, API "/processors/{name}/{signal}", api_processor_signal,
+      "signal_processor", "Send a signal to a processor", "unit wait next confirm",
+      "Nothing", "Signalled", 200, 0 },
     GET(API, SCOPE_NONE, api_index, "get_index", "Where to go from here", "", "Index"),
     GET(API "/", SCOPE_NONE, api_index, "get_index_too", "Where to go from here", "",
         "Index"),

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arrival.h - units that an rsync daemon received: it can write, but not rename.
+ *
+ * The sender uploads to input/receive/UNIT and then a mark, input/receive/.arrived/UNIT,
+ * that says which delivery is whole. Here the mark is honoured: once for each delivery,
+ * and never over a unit that came from elsewhere. */
+#ifndef PIPELINE_ARRIVAL_H
+#define PIPELINE_ARRIVAL_H
+
+#include "pipeline/processor.h"
+
+void arrivals_take(Processor *processor);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bucket_test.c - buckets on a real file system, and names that mean harm. */
+#include "pipeline/bucket.h"
+
+#include "run/sweep.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct Rig {
+    char dir[64];
+    Buckets buckets;
+} Rig;
+
+static int begin(void **state)
+{
+    Rig *rig = MEM_NEW(Rig);
+    Error why = { 0 };
+    snprintf(rig->dir, sizeof rig->dir, "/tmp/pawl-bucket-XXXXXX");
+    assert_non_null(mkdtemp(rig->dir));
+    assert_int_equal(buckets_open(&rig->buckets, rig->dir, &why), ERR_OK);
+    *state = rig;
+    return 0;
+}
+
+static int end(void **state)
+{
+    Rig *rig = *state;
+    buckets_close(&rig->buckets);
+    sweep_path(rig->dir);
+    mem_free(rig);
+    return 0;
+}
+
+static void put(const Rig *rig, Bucket bucket, const char *unit)
+{
+    int fd = openat(rig->buckets.fds[bucket], unit, O_WRONLY | O_CREAT | O_EXCL, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+}
+
+/* S4.1, S4.3: input and output, each divided into buckets. */
+static void the_buckets_of_a_processor_are_made(void **state)
+{
+    static const char *const paths[] = {
+        "input/receive",   "input/work",   "input/active",
+        "input/processed", "input/failed", "output/processing",
+        "output/finished", "output/sent",  "output/failed",
+    };
+    const Rig *rig = *state;
+    for (Bucket bucket = 0; bucket < BUCKETS; bucket++) {
+        char path[128];
+        struct stat found;
+        assert_string_equal(bucket_path(bucket), paths[bucket]);
+        snprintf(path, sizeof path, "%s/%s", rig->dir, paths[bucket]);
+        assert_int_equal(stat(path, &found), 0);
+        assert_true(S_ISDIR(found.st_mode));
+    }
+}
+
+static void a_move_never_replaces_a_unit(void **state)
+{
+    Rig *rig = *state;
+    Error why = { 0 };
+    put(rig, IN_WORK, "u");
+    assert_int_equal(bucket_move(&rig->buckets, "u", IN_WORK, IN_ACTIVE, &why), ERR_OK);
+    assert_false(bucket_has(&rig->buckets, IN_WORK, "u"));
+    assert_true(bucket_has(&rig->buckets, IN_ACTIVE, "u"));
+    put(rig, IN_WORK, "u");
+    assert_int_equal(bucket_move(&rig->buckets, "u", IN_WORK, IN_ACTIVE, &why),
+                     ERR_CONFLICT);
+    assert_non_null(strstr(why.text, "input/active"));
+    assert_true(bucket_has(&rig->buckets, IN_WORK, "u"));
+    assert_int_equal(buckets_sync(&rig->buckets, &why), ERR_OK);
+    assert_int_equal(bucket_move(&rig->buckets, "gone", IN_WORK, IN_ACTIVE, &why),
+                     ERR_NOT_FOUND);
+}
+
+/* S4.13: a unit may be a file or a directory, whatever it is called. */
+static void hostile_names_are_only_names(void **state)
+{
+    Rig *rig = *state;
+    char longest[UNIT_BYTES_MAX + 1];
+    memset(longest, 'n', UNIT_BYTES_MAX);
+    longest[UNIT_BYTES_MAX] = '\0';
+    const char *names[] = {
+        "two\nlines", "-rf", "..x..", "\xff\xfe", "a b;$(x)", longest
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Error why = { 0 };
+        bool valid = unit_name_valid(slice_text(names[i]));
+        assert_int_equal(valid, names[i][0] != '.');
+        put(rig, IN_WORK, names[i]);
+        assert_int_equal(bucket_move(&rig->buckets, names[i], IN_WORK, IN_ACTIVE, &why),
+                         ERR_OK);
+        assert_int_equal(bucket_sync_unit(&rig->buckets, IN_ACTIVE, names[i], &why),
+                         ERR_OK);
+        assert_int_equal(bucket_remove(&rig->buckets, IN_ACTIVE, names[i], &why), ERR_OK);
+        assert_false(bucket_has(&rig->buckets, IN_ACTIVE, names[i]));
+    }
+    assert_false(unit_name_valid(SLICE_LITERAL("..")));
+    assert_false(unit_name_valid(SLICE_LITERAL("")));
+    assert_false(unit_name_valid(SLICE_LITERAL("a/b")));
+    assert_false(unit_name_valid(SLICE_LITERAL("a\0b")));
+}
+
+static void links_are_no_units_and_are_not_followed(void **state)
+{
+    Rig *rig = *state;
+    char name[UNIT_BYTES_MAX + 1];
+    BucketWalk walk = { 0 };
+    Error why = { 0 };
+    int work = rig->buckets.fds[IN_WORK];
+    assert_int_equal(mkdirat(rig->buckets.fds[IN_PROCESSED], "kept", 0755), 0);
+    put(rig, IN_PROCESSED, "kept/file");
+    assert_int_equal(symlinkat("../processed/kept", work, "link"), 0);
+    assert_int_equal(bucket_walk_next(&walk, work, name), WALK_OTHER);
+    assert_int_equal(bucket_walk_next(&walk, work, name), WALK_END);
+    assert_int_equal(bucket_remove(&rig->buckets, IN_WORK, "link", &why), ERR_OK);
+    assert_true(bucket_has(&rig->buckets, IN_PROCESSED, "kept/file"));
+}
+
+static void what_is_still_being_made_is_passed_over(void **state)
+{
+    Rig *rig = *state;
+    char name[UNIT_BYTES_MAX + 1];
+    BucketWalk walk = { 0 };
+    int work = rig->buckets.fds[IN_WORK];
+    put(rig, IN_WORK, ".hidden");
+    put(rig, IN_WORK, "edited~");
+    put(rig, IN_WORK, "half.part");
+    put(rig, IN_WORK, "half.tmp");
+    assert_int_equal(bucket_walk_next(&walk, work, name), WALK_END);
+    assert_int_equal(mkdirat(work, "unit", 0755), 0);
+    assert_int_equal(bucket_walk_next(&walk, work, name), WALK_UNIT);
+    assert_string_equal(name, "unit");
+    bucket_walk_end(&walk);
+    assert_int_equal(bucket_count(&rig->buckets, IN_WORK, clock_now().boot_ms), 1);
+    put(rig, IN_WORK, "another");
+    assert_int_equal(bucket_count(&rig->buckets, IN_WORK, clock_now().boot_ms), 2);
+}
+
+static void two_file_systems_are_refused_by_name(void **state)
+{
+    Error why = { 0 };
+    Buckets buckets;
+    char dir[64] = "/dev/shm/pawl-bucket-XXXXXX";
+    (void)state;
+    if (!mkdtemp(dir))
+        skip();
+    char path[128];
+    snprintf(path, sizeof path, "%s/input", dir);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof path, "%s/input/work", dir);
+    assert_int_equal(symlink("/tmp", path), 0);
+    /* A link is not even looked through; real mounts are tested end to end. */
+    assert_int_not_equal(buckets_open(&buckets, dir, &why), ERR_OK);
+    assert_non_null(strstr(why.text, "input/work"));
+    sweep_path(dir);
+}
+
+static void own_files_are_whole_or_not_there(void **state)
+{
+    const Rig *rig = *state;
+    Error why = { 0 };
+    Buf text = { 0 };
+    assert_int_equal(own_read(&rig->buckets, "sent-to/a", "u", &text), ERR_NOT_FOUND);
+    assert_int_equal(own_write(&rig->buckets, "sent-to/a", "u", SLICE_LITERAL("1"), &why),
+                     ERR_OK);
+    assert_int_equal(
+        own_write(&rig->buckets, "sent-to/a", "u", SLICE_LITERAL("22"), &why), ERR_OK);
+    assert_int_equal(own_read(&rig->buckets, "sent-to/a", "u", &text), ERR_OK);
+    assert_true(slice_is(buf_slice(&text), "22"));
+    own_remove(&rig->buckets, "sent-to/a", "u");
+    assert_int_equal(own_read(&rig->buckets, "sent-to/a", "u", &text), ERR_NOT_FOUND);
+    buf_done(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_buckets_of_a_processor_are_made, begin, end),
+        cmocka_unit_test_setup_teardown(a_move_never_replaces_a_unit, begin, end),
+        cmocka_unit_test_setup_teardown(hostile_names_are_only_names, begin, end),
+        cmocka_unit_test_setup_teardown(links_are_no_units_and_are_not_followed, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(what_is_still_being_made_is_passed_over, begin,
+                                        end),
+        cmocka_unit_test(two_file_systems_are_refused_by_name),
+        cmocka_unit_test_setup_teardown(own_files_are_whole_or_not_there, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status.h - what a processor is doing, as JSON (S4.34-S4.48, S4.67-S4.73). */
+#ifndef PIPELINE_STATUS_H
+#define PIPELINE_STATUS_H
+
+#include "pipeline/broker.h"
+#include "pipeline/processor.h"
+
+/* The whole object. */
+void processor_json(JsonOut *json, Processor *processor, int64_t boot_ms);
+void broker_json(JsonOut *json, Broker *broker, int64_t boot_ms);
+
+/* no-input, have-input, in-progress, completed, failed, paused or halted. */
+const char *unit_status(const Processor *processor, const char *unit);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_processors.h - processors of directories over HTTP: list, show, set, signal. */
+#ifndef SERVE_API_PROCESSORS_H
+#define SERVE_API_PROCESSORS_H
+
+#include "serve/exchange.h"
+
+void api_processors_list(Exchange *exchange);
+void api_processor_get(Exchange *exchange);
+void api_processor_put(Exchange *exchange);
+void api_processor_unit(Exchange *exchange);
+void api_processor_signal(Exchange *exchange);
+
+#endif

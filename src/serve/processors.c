@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* processors.c - see processors.h. */
+#include "serve/processors.h"
+
+#include "base/log.h"
+#include "pipeline/pipeline.h"
+#include "serve/inside.h"
+#include "json/json_in.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+/* --- Calls of the pipeline's thread ---------------------------------------------------
+ */
+
+typedef struct Asked {
+    Call call; /* first: done() gets it */
+    sem_t answered;
+    const EngineQuestion *question;
+    JobId id;
+    EngineSink *sink;
+    void *sink_context;
+} Asked;
+
+static void answered(Call *call)
+{
+    sem_post(&((Asked *)(void *)call)->answered);
+}
+
+/* Waits for the answer; the caller ends with asked_done. */
+static Err ask_and_wait(Daemon *daemon, Asked *asked, Error *why)
+{
+    sem_init(&asked->answered, 0, 0);
+    asked->call.done = answered;
+    daemon_call(daemon, &asked->call);
+    while (sem_wait(&asked->answered)) {
+    } /* only a signal ends it early */
+    sem_destroy(&asked->answered);
+    const Call *call = &asked->call;
+    if (call->err && !why->text[0])
+        error_set(why, call->err, "%s",
+                  call->why.text[0] ? call->why.text
+                  : call->problem   ? call->problem
+                                    : err_name(call->err));
+    why->code = call->err;
+    return call->err;
+}
+
+static Err engine_add_event(Daemon *daemon, Asked *asked, Job *jobs, size_t count,
+                            Error *why)
+{
+    asked->call.kind = CALL_EVENT;
+    asked->call.event = (Event){ .kind = EVENT_ADD,
+                                 .jobs = jobs,
+                                 .count = count,
+                                 .tenant = jobs[0].tenant,
+                                 .key = asked->call.event.key,
+                                 .key_hash = asked->call.event.key_hash };
+    return ask_and_wait(daemon, asked, why);
+}
+
+static Err engine_add(void *context, Job *jobs, size_t count, JobId *out_ids, Error *why)
+{
+    Asked asked = { 0 };
+    Err err = engine_add_event(context, &asked, jobs, count, why);
+    for (size_t i = 0; i < count && !err; i++)
+        out_ids[i] = id_from_count(asked.call.first + i, asked.call.node);
+    arena_done(&asked.call.arena);
+    return err;
+}
+
+static Err engine_add_once(void *context, Job *job, Slice key, Error *why)
+{
+    Asked asked = { 0 };
+    asked.call.event.key = key;
+    asked.call.event.key_hash = SLICE_LITERAL("next");
+    Err err = engine_add_event(context, &asked, job, 1, why);
+    arena_done(&asked.call.arena);
+    return err;
+}
+
+static Err engine_act(void *context, JobId id, Action action, Error *why)
+{
+    Asked asked = { 0 };
+    asked.call.kind = CALL_EVENT;
+    asked.call.event = (Event){ .kind = EVENT_ACT, .action = action, .id = id };
+    Err err = ask_and_wait(context, &asked, why);
+    arena_done(&asked.call.arena);
+    return err;
+}
+
+/* On a reader thread, while the pipeline's waits. */
+static void read_jobs(Call *call, Store *store)
+{
+    Asked *asked = (Asked *)(void *)call;
+    const EngineQuestion *question = asked->question;
+    JobQuery *query = ARENA_NEW(&call->arena, JobQuery);
+    JobSink sink = { asked->sink, asked->sink_context };
+    QueryEnd end = { 0 };
+    query->limit = QUERY_LIMIT_MAX;
+    call->err = query_term("queue", question->queue, &call->arena, query, &call->why);
+    query->terms[query->term_count++] =
+        (QueryTerm){ .field = QUERY_STATE, .states = question->states };
+    uint32_t pages = question->limit ? 1 + (question->limit - 1) / QUERY_LIMIT_MAX : 0;
+    for (uint32_t page = 0; !call->err && (!pages || page < pages); page++) {
+        call->err = store->kind->query(store, query, &sink, &end, &call->why);
+        query->before = end.cursor;
+        if (!end.cursor)
+            return;
+    }
+}
+
+static Err engine_ask(void *context, const EngineQuestion *question, EngineSink *sink,
+                      void *sink_context, Error *why)
+{
+    Asked asked = { .question = question, .sink = sink, .sink_context = sink_context };
+    asked.call.kind = CALL_READ;
+    asked.call.read = read_jobs;
+    Err err = ask_and_wait(context, &asked, why);
+    arena_done(&asked.call.arena);
+    return err;
+}
+
+static void read_one(Call *call, Store *store)
+{
+    const Asked *asked = (const Asked *)(const void *)call;
+    Load load = { .kind = LOAD_JOB, .id = asked->id };
+    Loaded loaded = { 0 };
+    call->err = store->kind->load(store, &load, &loaded, &call->why);
+    if (!call->err && !loaded.count)
+        call->err = ERR_NOT_FOUND;
+    if (!call->err)
+        asked->sink(asked->sink_context, &loaded.jobs[0]);
+    loaded_done(&loaded);
+}
+
+static Err engine_job(void *context, JobId id, EngineSink *sink, void *sink_context,
+                      Error *why)
+{
+    Asked asked = { .id = id, .sink = sink, .sink_context = sink_context };
+    asked.call.kind = CALL_READ;
+    asked.call.read = read_one;
+    Err err = ask_and_wait(context, &asked, why);
+    arena_done(&asked.call.arena);
+    return err;
+}
+
+/* --- Plans -----------------------------------------------------------------------------
+ */
+
+typedef struct PlanText {
+    Slice table;
+    Slice name;
+    Slice text;
+} PlanText;
+
+static bool is_broker(Slice table)
+{
+    return slice_is(table, BROKER_TABLE);
+}
+
+static Err plan_from_text(const PlanText *from, Arena *arena, Plan *out, Error *why)
+{
+    const JsonIn *object;
+    JsonFault fault;
+    PlanFault refused = { 0 };
+    Err err = json_in_load(from->text, arena, &object, &fault);
+    if (err)
+        return error_set(why, err, "%s", fault.text);
+    if (is_broker(from->table))
+        err = plan_read_broker(object, from->name, arena, out, &refused);
+    else
+        err = plan_read(object, from->name, arena, out, &refused);
+    return err ? error_set(why, err, "%s", refused.why.text) : ERR_OK;
+}
+
+static void begin_with(Daemon *daemon, const PlanText *from)
+{
+    Arena arena = { 0 };
+    Plan plan;
+    Error why = { 0 };
+    if (plan_from_text(from, &arena, &plan, &why)) {
+        log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=\"%s\"",
+                  SLICE_ARG(from->name), why.text);
+    } else {
+        plan.declared =
+            declares_has(daemon->declares, from->table, (Slice){ NULL, 0 }, from->name);
+        if (is_broker(from->table))
+            pipeline_plan_broker(daemon->pipeline, &plan);
+        else
+            pipeline_plan(daemon->pipeline, &plan);
+    }
+    arena_done(&arena);
+}
+
+static void stored_processor(void *context, const Definition *definition)
+{
+    begin_with(context, &(PlanText){ SLICE_LITERAL(PROCESSOR_TABLE), definition->key,
+                                     definition->value });
+}
+
+static void stored_broker(void *context, const Definition *definition)
+{
+    begin_with(context, &(PlanText){ SLICE_LITERAL(BROKER_TABLE), definition->key,
+                                     definition->value });
+}
+
+static void on_ready(void *context)
+{
+    Daemon *daemon = context;
+    uv_async_send(&daemon->wake);
+}
+
+Err processors_open(Daemon *daemon, Error *why)
+{
+    char program[DAEMON_PATH_BYTES] = "pawl";
+    ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[bytes > 0 ? (size_t)bytes : strlen("pawl")] = '\0';
+    PipelineOptions options = {
+        .data_dir = daemon->data_dir,
+        .sysid = daemon->identity.sysid,
+        .program = program,
+        .engine = { .context = daemon,
+                    .add = engine_add,
+                    .add_once = engine_add_once,
+                    .act = engine_act,
+                    .ask = engine_ask,
+                    .job = engine_job },
+        .on_ready = on_ready,
+        .context = daemon,
+    };
+    daemon->pipeline = pipeline_new(&options);
+    /* What the file says first: a stored plan of the same name is an older one. */
+    Declared *const *declared = daemon->options.declared;
+    for (const Declared *at = declared ? *declared : NULL; at; at = at->next) {
+        Slice table = slice_text(at->section->table);
+        if (is_broker(table) || slice_is(table, PROCESSOR_TABLE))
+            begin_with(daemon, &(PlanText){ table, at->name, at->value });
+    }
+    Store *store = daemon->store;
+    Err err = store->kind->definitions(store, SLICE_LITERAL(PROCESSOR_TABLE),
+                                       stored_processor, daemon, why);
+    if (!err)
+        err = store->kind->definitions(store, SLICE_LITERAL(BROKER_TABLE), stored_broker,
+                                       daemon, why);
+    return err;
+}
+
+void processors_start(Daemon *daemon)
+{
+    pipeline_start(daemon->pipeline);
+}
+
+/* --- News for it -----------------------------------------------------------------------
+ */
+
+void processors_changed(Daemon *daemon, const Effect *effect)
+{
+    if (daemon->pipeline && pipeline_queue(effect->queue))
+        pipeline_note(daemon->pipeline, effect->queue, effect->id, effect->state);
+}
+
+typedef struct Defined {
+    SignalOrder order; /* first */
+    Arena arena;
+    Plan plan;
+} Defined;
+
+static void defined_done(SignalOrder *order)
+{
+    Defined *defined = (Defined *)(void *)order;
+    if (order->err)
+        log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=\"%s\"",
+                  SLICE_ARG(order->name), order->why.text);
+    buf_done(&order->out);
+    arena_done(&defined->arena);
+    mem_free(defined);
+}
+
+void processors_defined(Daemon *daemon, const Effect *effect)
+{
+    bool broker = is_broker(effect->table);
+    if (!daemon->pipeline || (!broker && !slice_is(effect->table, PROCESSOR_TABLE)))
+        return;
+    Defined *defined = MEM_NEW(Defined);
+    SignalOrder *order = &defined->order;
+    order->name = slice_copy(&defined->arena, effect->key);
+    order->done = defined_done;
+    PlanText text = { effect->table, order->name,
+                      slice_copy(&defined->arena, effect->value) };
+    if (!effect->value.data) {
+        order->kind = broker ? ORDER_DROP_BROKER : ORDER_DROP;
+    } else if (plan_from_text(&text, &defined->arena, &defined->plan, &order->why)) {
+        order->err = ERR_INVALID;
+        defined_done(order);
+        return;
+    } else {
+        order->kind = broker ? ORDER_PUT_BROKER : ORDER_PUT;
+        defined->plan.declared = declares_has(daemon->declares, effect->table,
+                                              (Slice){ NULL, 0 }, effect->key);
+        order->plan = &defined->plan;
+    }
+    pipeline_give(daemon->pipeline, order);
+}
+
+/* --- Starting --------------------------------------------------------------------------
+ */
+
+Slice processors_command(Arena *arena, Slice command)
+{
+    static const char before[] =
+        "/bin/sh\0-c\0"
+        "if [ -e \"$PAWL_OUTPUT\" ] || [ -L \"$PAWL_OUTPUT\" ]; then "
+        "rm -rf -- \"$PAWL_OUTPUT\" || exit 75; fi; exec \"$@\"\0pawl-unit";
+    char *words = arena_take(arena, sizeof before + command.bytes);
+    memcpy(words, before, sizeof before);
+    memcpy(words + sizeof before, command.data, command.bytes);
+    return slice_of(words, sizeof before + command.bytes);
+}

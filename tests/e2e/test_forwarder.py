@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarders and brokers of document 004: local, over ssh and to a real rsync daemon."""
+import getpass
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for                         # noqa: E402
+from lib.daemon import Place, kill, pids, _proc      # noqa: E402
+from lib.processor import WAIT, Processor            # noqa: E402
+
+COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
+
+
+@pytest.fixture(scope="module")
+def home():
+    with Place() as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def node(home):
+    return home.daemon("--slots", "8", "--set", "daemon.grace=500ms").start()
+
+
+@pytest.fixture
+def make(node):
+    def one(command=COPY, **fields):
+        processor = Processor(node, "f" + uuid.uuid4().hex[:8])
+        processor.create(command, **fields)
+        return processor
+    return one
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def listening(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def serve(arguments, port, log):
+    """A daemon of the test's own; None if it does not come up."""
+    with open(log, "wb") as out:
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=out, start_new_session=True)
+    try:
+        wait_for(lambda: process.poll() is not None or listening(port), 30, "no listener")
+    except AssertionError:
+        pass
+    if process.poll() is None and listening(port):
+        return process
+    process.kill()
+    process.wait()
+    return None
+
+
+@pytest.fixture(scope="module")
+def rsyncd(home, node):
+    """rsync://…/processors is the folder of the node's processors."""
+    if not shutil.which("rsync"):
+        pytest.skip("rsync is not installed")
+    for _ in range(5): # a port may be taken meanwhile
+        port = free_port()
+        config = home.path / "rsyncd.conf"
+        config.write_text(f"port = {port}\naddress = 127.0.0.1\nuse chroot = no\n"
+                          f"pid file = {home.path}/rsyncd.pid.{port}\n"
+                          f"[processors]\npath = {node.data}/processors\n"
+                          "read only = no\n" +
+                          (f"uid = {os.getuid()}\ngid = {os.getgid()}\n"
+                           if os.getuid() == 0 else ""))
+        process = serve(["rsync", "--daemon", "--no-detach", f"--config={config}"], port,
+                        home.path / "rsyncd.log")
+        if process:
+            yield f"rsync://127.0.0.1:{port}/processors"
+            process.kill()
+            process.wait()
+            return
+    pytest.skip("no rsync daemon can be started here")
+
+
+@pytest.fixture(scope="module")
+def sshd(home):
+    """The command that reaches this machine over ssh, with keys of the test's own."""
+    program = shutil.which("sshd") or "/usr/sbin/sshd"
+    if not os.path.exists(program) or not shutil.which("rsync"):
+        pytest.skip("sshd or rsync is not installed")
+    keys = home.path / "keys"
+    keys.mkdir(mode=0o700)
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / name],
+                       check=True, timeout=60, stdin=subprocess.DEVNULL)
+    shutil.copy(keys / "user.pub", keys / "authorized")
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", exist_ok=True)
+    for _ in range(5):
+        port = free_port()
+        config = home.path / "sshd_config"
+        config.write_text(f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys}/host\n"
+                          f"AuthorizedKeysFile {keys}/authorized\nStrictModes no\n"
+                          f"PidFile none\nUsePAM no\nPasswordAuthentication no\n"
+                          "PermitRootLogin yes\n")
+        process = serve([program, "-D", "-e", "-f", str(config)], port,
+                        home.path / "sshd.log")
+        if not process:
+            continue
+        command = (f"ssh -p {port} -i {keys}/user -o BatchMode=yes "
+                   "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "
+                   "-o LogLevel=ERROR -o ConnectTimeout=30")
+        tried = subprocess.run([*command.split(), f"{getpass.getuser()}@127.0.0.1", "true"],
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                               check=False)
+        if tried.returncode == 0:
+            yield command
+            process.kill()
+            process.wait()
+            return
+        process.kill()
+        process.wait()
+        pytest.skip(f"ssh does not work here: {tried.stderr!r}")
+    pytest.skip("no sshd can be started here")
+
+
+def content(path):
+    if path.is_dir():
+        return {str(at.relative_to(path)): at.read_bytes()
+                for at in path.rglob("*") if at.is_file()}
+    return path.read_bytes()
+
+
+def test_the_forwarder_is_off_until_it_is_started(make):
+    """S4.11 S4.12 S4.18 S4.40 S4.47 S4.48: started, it moves what arrived to sent."""
+    last = make()
+    first = make(forward=[{"to": [last.name]}])
+    first.put("a", b"one")
+    first.put("b", {"x": b"X", "y": b"Y"})
+    first.until("output/finished", "a", "b")
+    status = first.status()
+    assert status["forwarding"] is False and status["finished"] == 2
+    assert last.bucket("input/work") == set()
+    first.signal("start-forwarder")
+    first.until("output/sent", "a", "b")
+    last.until("output/finished", "a", "b")
+    last.until("input/processed", "a", "b")
+    assert content(last.dir / "output/finished/b") == {"x": b"X", "y": b"Y"}
+    status = first.status()
+    assert status["sent"] == 2 and status["finished"] == 0
+    assert status["forwarded_total"] == 2 and status["rate_forwarding"] > 0
+    assert last.bucket("input/receive") == set()
+
+
+def test_stopped_it_sends_nothing_new_and_quick_switches_lose_nothing(make):
+    """S4.19"""
+    last = make()
+    first = make(forward=[{"to": [last.name]}])
+    first.signal("start-forwarder")
+    names = [f"u{i}" for i in range(12)]
+    for name in names:
+        first.put(name)
+        first.signal("stop-forwarder")
+        first.signal("start-forwarder")
+    first.until("output/sent", *names)
+    last.until("input/processed", *names)
+    first.signal("stop-forwarder")
+    first.put("later")
+    first.until("output/finished", "later")
+    wait_for(lambda: first.status()["transfers"] == 0, WAIT, first.picture)
+    assert last.where("later") == []
+
+
+def test_every_destination_of_every_forwarder(make):
+    """S4.17: one unit to three processors of two forwarders; sent when all have it."""
+    ends = [make() for _ in range(3)]
+    ends[2].signal("stop-monitor")
+    first = make(forward=[{"to": [ends[0].name, ends[1].name]}, {"to": [ends[2].name]}],
+                 start_forwarder=True)
+    first.put("u", b"1")
+    first.until("output/sent", "u")
+    for end in ends[:2]:
+        end.until("input/processed", "u")
+    assert ends[2].where("u") == ["input/work"]
+
+
+def test_a_unit_that_waits_is_sent_again_as_a_difference(make):
+    """S4.14: back from work to receive, then renamed into work again; never two."""
+    last = make()
+    last.signal("stop-monitor")
+    first = make(forward=[{"to": [last.name]}], start_forwarder=True)
+    first.put("u", b"old")
+    first.until("output/sent", "u")
+    first.signal("reset-processed", "u")
+    first.until("output/sent", "u")
+    assert last.where("u") == ["input/work"]
+    # The same name of someone else is a clash: it stays, at both ends.
+    other = make(forward=[{"to": [last.name]}], start_forwarder=True)
+    other.put("u", b"other")
+    wait_for(lambda: any("already" in row["problem"] for row in other.status()["problems"]),
+             WAIT, other.picture)
+    assert other.where("u") == ["input/processed", "output/finished"]
+    assert content(last.dir / "input/work/u") == b"old"
+
+
+def test_an_unknown_destination_keeps_the_unit(make):
+    first = make(forward=[{"to": ["nobody"]}], start_forwarder=True)
+    first.put("u")
+    wait_for(lambda: any("nobody" in row["problem"] for row in first.status()["problems"]),
+             WAIT, first.picture)
+    assert first.where("u") == ["input/processed", "output/finished"]
+
+
+@pytest.mark.parametrize("mode", ["round-robin", "hash", "least-loaded"])
+def test_modes_give_each_unit_to_one(make, mode):
+    ends = [make() for _ in range(2)]
+    for end in ends:
+        end.signal("stop-monitor")
+    first = make(forward=[{"to": [end.name for end in ends], "mode": mode}],
+                 start_forwarder=True)
+    names = {f"u{i}" for i in range(8)}
+    for name in names:
+        first.put(name)
+    first.until("output/sent", *names)
+    shares = [end.bucket("input/work") for end in ends]
+    assert shares[0] | shares[1] == names and not shares[0] & shares[1]
+    assert all(shares)
+    if mode == "round-robin":
+        assert len(shares[0]) == len(shares[1]) == 4
+
+
+def test_a_delivery_that_was_not_marked_is_not_repeated(home):
+    """As after a crash between the delivery and its mark: the destination knows it."""
+    node = home.daemon(data=home.path / "unmarked").start()
+    last, first = Processor(node, "last"), Processor(node, "first")
+    last.create(COPY)
+    first.create(COPY, forward=[{"to": ["last"]}], start_forwarder=True)
+    first.put("u", b"1")
+    last.until("input/processed", "u")
+    first.until("output/sent", "u")
+    node.stop()
+    # The rename keeps inode and ctime differ: so the record is made to fit, as the
+    # destination would have it had the sender died before its own mark.
+    os.rename(first.dir / "output/sent/u", first.dir / "output/finished/u")
+    found = os.stat(first.dir / "output/finished/u")
+    record = last.dir / ".pawl/arrived/u"
+    sender = record.read_text().split(" ")[0]
+    seconds, nanos = divmod(found.st_ctime_ns, 10**9)
+    record.write_text(f"{sender} {found.st_ino}-{seconds}.{nanos:09}")
+    node.start()
+    first.until("output/sent", "u")
+    assert last.where("u") == ["input/processed", "output/finished"]
+    node.cleanup()
+
+
+def test_over_ssh(make, home, sshd):
+    """S4.15 S4.16: rsync to receive, renamed into work by the other side's shell."""
+    last = make()
+    names = ["plain", "a'b \"c\" $(touch pwned)", "-n", "two\nlines"]
+    to = f"ssh:{getpass.getuser()}@127.0.0.1:{last.dir}"
+    first = make(forward=[{"to": [to], "ssh": sshd, "bandwidth": 100000}],
+                 start_forwarder=True)
+    for name in names:
+        first.put(name, {"data": name.encode()})
+    first.until("output/sent", *names)
+    last.until("output/finished", *names)
+    for name in names:
+        assert content(last.dir / "output/finished" / name) == {"data": name.encode()}
+
+
+def test_to_an_rsync_daemon(make, rsyncd):
+    last = make()
+    names = ["plain", "a b", "-n", "x;y"]
+    first = make(forward=[{"to": [f"{rsyncd}/{last.name}"]}], start_forwarder=True)
+    for name in names:
+        first.put(name, {"data": name.encode()})
+    first.put("file", b"F")
+    first.until("output/sent", "file", *names)
+    last.until("output/finished", "file", *names)
+    for name in names:
+        assert content(last.dir / "output/finished" / name) == {"data": name.encode()}
+    assert last.bucket("input/receive") <= {".arrived"}
+
+
+def rsyncs_of(first):
+    """Processes of transfers of this processor."""
+    needle = f"{first.dir}/output/finished/".encode()
+    return [pid for pid in pids()
+            if _proc(pid, "cmdline").startswith(b"rsync\0") and
+            needle in _proc(pid, "cmdline")]
+
+
+def test_a_killed_rsync_shows_no_half_and_is_tried_again(make, rsyncd):
+    last = make()
+    big = os.urandom(1 << 20)
+    first = make(forward=[{"to": [f"{rsyncd}/{last.name}"], "bandwidth": 400}],
+                 start_forwarder=True)
+    first.put("big", {"data": big})
+    killed = wait_for(lambda: rsyncs_of(first), WAIT, first.picture)
+    for pid in killed or rsyncs_of(first):
+        kill(pid)
+    first.until("output/sent", "big")
+    last.until("output/finished", "big")
+    assert content(last.dir / "output/finished/big") == {"data": big}
+
+
+def test_a_daemon_that_is_not_there_keeps_the_unit(make):
+    port = free_port()
+    first = make(forward=[{"to": [f"rsync://127.0.0.1:{port}/x"]}], start_forwarder=True)
+    first.put("u")
+    wait_for(lambda: first.status()["problems"], WAIT, first.picture)
+    assert first.where("u") == ["input/processed", "output/finished"]
+
+
+def test_without_rsync_it_says_so(home):
+    node = home.daemon(data=home.path / "bare")
+    tools = home.path / "tools"
+    tools.mkdir()
+    for name in ("sh", "cp", "mv", "rm", "cat", "mkdir", "sync", "find", "env"):
+        (tools / name).symlink_to(shutil.which(name))
+    node.env["PATH"] = str(tools)
+    node.start()
+    first = Processor(node, "first")
+    first.create(COPY, forward=[{"to": ["rsync://127.0.0.1:1/x"]}], start_forwarder=True)
+    first.put("u")
+    wait_for(lambda: any("not installed" in row["problem"]
+                         for row in first.status()["problems"]), WAIT, first.picture)
+    assert first.where("u") == ["input/processed", "output/finished"]
+    node.cleanup()
+
+
+def test_a_broker_divides_a_directory(home):
+    """S4.84 S4.86: started from the configuration; every unit goes to exactly one."""
+    source = home.path / "incoming"
+    source.mkdir()
+    config = home.path / "broker.yaml"
+    config.write_text(
+        "processors:\n"
+        f"  - {{name: a, command: '{COPY}'}}\n"
+        f"  - {{name: b, command: '{COPY}'}}\n"
+        "brokers:\n"
+        f"  - {{name: split, from: {source}, to: [a, b], mode: least-loaded}}\n")
+    node = home.daemon("--config", str(config), data=home.path / "brokered").start()
+    ends = [Processor(node, "a"), Processor(node, "b")]
+    for end in ends:
+        end.signal("stop-monitor")
+    names = {f"u{i}" for i in range(10)}
+    for name in names:
+        (source / f".{name}").write_text(name)
+        os.rename(source / f".{name}", source / name)
+    wait_for(lambda: not os.listdir(source), WAIT, lambda: node.tail())
+    shares = [end.bucket("input/work") for end in ends]
+    assert shares[0] | shares[1] == names and not shares[0] & shares[1]
+    assert len(shares[0]) == len(shares[1]) == 5
+    for end in ends:
+        end.signal("start-monitor")
+    for end, share in zip(ends, shares):
+        end.until("input/processed", *share)
+    assert node.api().get("/processors")["brokers"][0]["divided_total"] == 10
+    node.cleanup()

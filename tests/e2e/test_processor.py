@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processors of document 004: directories as work, against a real daemon."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for                       # noqa: E402
+from lib.daemon import Place, alive, program       # noqa: E402
+from lib.processor import BUCKETS, WAIT, Processor # noqa: E402
+
+COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
+# Goes on when the file beside it says so; what it wrote before shows that it runs.
+GATED = ('echo begun > "$PAWL_OUTPUT"; while [ ! -e "$GATE" ]; do sleep 0.05; done; '
+         'cat "$PAWL_INPUT" >> "$PAWL_OUTPUT"')
+
+
+@pytest.fixture(scope="module")
+def home():
+    with Place() as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def node(home):
+    return home.daemon("--slots", "8", "--set", "daemon.grace=500ms").start()
+
+
+@pytest.fixture
+def make(node):
+    """Processors of the test's own."""
+    def one(command=COPY, **fields):
+        processor = Processor(node, "p" + uuid.uuid4().hex[:8])
+        processor.create(command, **fields)
+        return processor
+    return one
+
+
+@pytest.fixture
+def gated(make, home):
+    """A processor whose units wait for open()."""
+    gate = home.path / f"gate-{uuid.uuid4().hex[:8]}"
+    processor = make(GATED, env=[f"GATE={gate}"], slots=2)
+    processor.gate = gate
+    yield processor
+    gate.touch()
+
+
+def running(processor, unit):
+    wait_for(lambda: (processor.dir / "output/processing" / unit).exists(), WAIT,
+             lambda: f"{unit} does not run: {processor.picture()}")
+
+
+def test_a_unit_goes_through_the_buckets(make):
+    """S4.2 S4.4 S4.5 S4.6 S4.7 S4.8 S4.9 S4.10 S4.49: renamed into work it is processed in
+    the processor's own directory, which nobody had to name."""
+    processor = make()
+    assert processor.dir.is_dir()
+    assert all((processor.dir / bucket).is_dir() for bucket in BUCKETS)
+    processor.put("file", b"one\n")
+    processor.put("folder", {"a": b"A", "b": b"B"})
+    processor.until("output/finished", "file", "folder")
+    processor.until("input/processed", "file", "folder")
+    assert (processor.dir / "output/finished/file").read_bytes() == b"one\n"
+    assert (processor.dir / "output/finished/folder/b").read_bytes() == b"B"
+    assert processor.where("file") == ["input/processed", "output/finished"]
+
+
+def test_what_the_command_sees(make):
+    """S4.13: the unit's name, its input in active, and a path for its output."""
+    processor = make('env > "$PAWL_OUTPUT"; test -e "$PAWL_INPUT"; test -d "$PAWL_STATE_DIR"')
+    processor.put("u1")
+    processor.until("output/finished", "u1")
+    seen = dict(line.split("=", 1) for line in
+                (processor.dir / "output/finished/u1").read_text().splitlines()
+                if "=" in line)
+    assert seen["PAWL_UNIT"] == "u1"
+    assert seen["PAWL_INPUT"] == str(processor.dir / "input/active/u1")
+    assert seen["PAWL_OUTPUT"] == str(processor.dir / "output/processing/u1")
+
+
+def test_hostile_names(make):
+    names = [b"two\nlines", b"-rf", b"x..", b"\xff\xfe", b"a'b \"$(touch x);", b"n" * 255]
+    processor = make(slots=4)
+    for name in names:
+        processor.put(name, name)
+    wait_for(lambda: len(os.listdir(os.fsencode(processor.dir / "input/processed"))) ==
+             len(names), WAIT, processor.picture)
+    finished = os.fsencode(processor.dir / "output/finished")
+    for name in names:
+        with open(finished + b"/" + name, "rb") as file:
+            assert file.read() == name
+
+
+def test_what_is_no_unit_stays(make, home):
+    """Hidden and temporary names wait for their rename; a link is followed nowhere."""
+    outside = home.path / "outside"
+    outside.write_text("secret")
+    processor = make()
+    work = processor.dir / "input/work"
+    (work / ".hidden").write_text("x")
+    (work / "half.part").write_text("x")
+    (work / "link").symlink_to(outside)
+    os.mkfifo(work / "pipe")
+    processor.put("after")
+    processor.until("input/processed", "after")
+    wait_for(lambda: {"link", "pipe"} <= {row["unit"] for row in
+                                          processor.status()["problems"]}, WAIT,
+             processor.picture)
+    assert processor.bucket("input/work") == {".hidden", "half.part", "link", "pipe"}
+
+
+def test_a_failing_unit_goes_to_failed(make):
+    processor = make('echo half > "$PAWL_OUTPUT"; exit 3')
+    processor.put("bad")
+    processor.until("input/failed", "bad")
+    assert processor.where("bad") == ["input/failed", "output/failed"]
+    assert processor.unit("bad") == "failed"
+
+
+def test_retries_come_before_failed_and_begin_afresh(make, home):
+    seen = home.path / "tries"
+    processor = make(f'test ! -e "$PAWL_OUTPUT"; echo $? >> {seen}; echo x > "$PAWL_OUTPUT"; '
+                     'exit 1', max_retries=2, retry_delay="PT0.05S")
+    processor.put("u")
+    processor.until("input/failed", "u")
+    assert seen.read_text().split() == ["0", "0", "0"]
+
+
+def test_a_name_clash_is_told_and_the_unit_stays(make):
+    processor = make()
+    processor.put("same", b"first")
+    processor.until("input/processed", "same")
+    processor.put("same", b"second")
+    wait_for(lambda: any(row["unit"] == "same" for row in processor.status()["problems"]),
+             WAIT, processor.picture)
+    assert (processor.dir / "input/work/same").read_bytes() == b"second"
+    assert (processor.dir / "output/finished/same").read_bytes() == b"first"
+    processor.signal("reset-processed", "same", status=409)
+    os.unlink(processor.dir / "input/work/same")
+    processor.signal("re-process", "same")
+    processor.until("output/finished", "same")
+
+
+def test_the_monitor_stops_and_starts_and_is_remembered(home):
+    """S4.20 S4.21 S4.38 S4.39: on by default; off, what runs goes on and nothing new is
+    taken; remembered over a restart."""
+    node = home.daemon(data=home.path / "switch").start()
+    gate = home.path / "switch-gate"
+    processor = Processor(node, "p")
+    processor.create(GATED, env=[f"GATE={gate}"])
+    assert processor.status()["processing"] is True
+    processor.put("first")
+    running(processor, "first")
+    processor.signal("stop-monitor")
+    processor.signal("stop-monitor")
+    processor.put("second")
+    gate.touch()
+    processor.until("input/processed", "first")
+    node.restart()
+    status = processor.status()
+    assert status["processing"] is False and status["waiting"] == 1
+    assert processor.unit("second") == "have-input"
+    wait_for(lambda: processor.status()["off_seconds"] > 0, WAIT, processor.picture)
+    processor.signal("start-monitor")
+    processor.until("input/processed", "second")
+    node.cleanup()
+
+
+def test_slots_bound_what_runs(gated):
+    """S4.41 S4.42 S4.43 S4.45 S4.69: threads, running ones, names of active units, and how
+    many wait."""
+    for i in range(5):
+        gated.put(f"u{i}")
+    wait_for(lambda: gated.status()["running"] == 2, WAIT, gated.picture)
+    status = gated.status()
+    assert status["slots"] == 2 and status["waiting"] == 3
+    assert set(status["active"]) == gated.bucket("input/active")
+    assert len(status["active"]) == 2
+    gated.gate.touch()
+    gated.until("input/processed", *[f"u{i}" for i in range(5)])
+
+
+def test_reset_active(gated):
+    """S4.22 S4.23 S4.24 S4.25 S4.26: what runs is ended, its output deleted, its input back
+    in work, and the monitor goes on as it was."""
+    gated.put("u")
+    running(gated, "u")
+    jobs = gated.node.jobs()
+    gated.signal("stop-monitor")
+    answer = gated.signal("reset-active")
+    assert answer["count"] == 1
+    assert gated.where("u") == ["input/work"]
+    wait_for(lambda: not any(alive(pid) for pid in jobs), WAIT, "its processes live on")
+    assert gated.status()["processing"] is False
+    gated.signal("start-monitor")
+    running(gated, "u")
+    gated.signal("reset-active")
+    running(gated, "u") # the monitor was on: it is taken again
+
+
+def test_a_reset_of_one_unit_leaves_the_others(gated):
+    """S4.31"""
+    gated.put("a")
+    gated.put("b")
+    running(gated, "a")
+    running(gated, "b")
+    gated.signal("stop-monitor")
+    gated.signal("reset-active", "a")
+    assert gated.where("a") == ["input/work"]
+    assert gated.where("b") == ["input/active", "output/processing"]
+
+
+def test_reset_processed_and_reset_all(gated):
+    """S4.28 S4.29 S4.30: outputs go, inputs come back, of failed units too (B4.1)."""
+    gated.gate.touch()
+    gated.put("a")
+    gated.put("b")
+    gated.until("input/processed", "a", "b")
+    gated.signal("stop-monitor")
+    gated.signal("reset-processed", "a")
+    assert gated.where("a") == ["input/work"]
+    assert gated.where("b") == ["input/processed", "output/finished"]
+    gated.signal("reset-processed")
+    assert gated.where("b") == ["input/work"]
+    gated.gate.unlink()
+    gated.signal("start-monitor")
+    running(gated, "a")
+    running(gated, "b")
+    gated.signal("stop-monitor")
+    gated.signal("reset-all")
+    assert gated.where("a") == gated.where("b") == ["input/work"]
+    assert gated.bucket("output/processing") == set()
+
+
+def test_process_says_what_it_does(gated):
+    """S4.50 S4.51 S4.52: starting, in-progress, already-done, and it can wait."""
+    gated.signal("stop-monitor")
+    gated.put("u")
+    assert gated.signal("process", "u")["answer"] == "starting"
+    running(gated, "u")
+    assert gated.signal("process", "u")["answer"] == "in-progress"
+    gated.gate.touch()
+    assert gated.signal("process", "u", wait="PT60S").get("status", "completed") == \
+        "completed"
+    gated.until("input/processed", "u")
+    assert gated.signal("process", "u")["answer"] == "already-done"
+    gated.signal("process", "never", status=404)
+    gated.signal("process", status=422)
+
+
+def test_process_all_takes_what_is_there(make):
+    """S4.59: once, though the monitor is off."""
+    processor = make()
+    processor.signal("stop-monitor")
+    for i in range(3):
+        processor.put(f"u{i}")
+    assert processor.signal("process-all")["count"] == 3
+    processor.until("input/processed", "u0", "u1", "u2")
+    assert processor.status()["processing"] is False
+
+
+def test_reprocess_and_purge(make):
+    """S4.60 S4.61 S4.62 S4.63 S4.64 S4.65"""
+    processor = make('echo x >> "$COUNT"; cat "$PAWL_INPUT" > "$PAWL_OUTPUT"',
+                     env=["COUNT=/dev/null"])
+    processor.put("a")
+    processor.put("b")
+    processor.until("input/processed", "a", "b")
+    processor.signal("purge", "a")
+    assert processor.where("a") == ["input/processed"]
+    assert processor.signal("re-process", "a", wait="PT60S").get("status", "completed") \
+        == "completed"
+    processor.until("output/finished", "a")
+    processor.signal("purge-all")
+    assert processor.bucket("output/finished") == set()
+    assert processor.where("b") == ["input/processed"]
+    processor.signal("re-process-all")
+    processor.until("output/finished", "a", "b")
+
+
+def test_purge_ends_what_is_in_progress(gated):
+    gated.put("u")
+    running(gated, "u")
+    gated.signal("stop-monitor")
+    gated.signal("purge", "u")
+    assert gated.where("u") == ["input/work"]
+    gated.put("v")
+    gated.signal("process", "v")
+    running(gated, "v")
+    gated.signal("purge-all")
+    assert gated.where("v") == ["input/work"]
+
+
+def test_pause_resume_halt(gated):
+    """S4.73 S4.74 S4.75 S4.76 S4.77 S4.78 S4.79"""
+    gated.put("a")
+    gated.put("b")
+    running(gated, "a")
+    running(gated, "b")
+    gated.signal("pause", "a")
+    wait_for(lambda: gated.unit("a") == "paused", WAIT, gated.picture)
+    assert gated.unit("b") == "in-progress"
+    gated.signal("pause-all")
+    wait_for(lambda: gated.status()["paused"] == 2, WAIT, gated.picture)
+    gated.signal("resume", "a")
+    wait_for(lambda: gated.unit("a") == "in-progress", WAIT, gated.picture)
+    gated.signal("resume-all")
+    wait_for(lambda: gated.status()["paused"] == 0, WAIT, gated.picture)
+    gated.signal("halt", "a")
+    wait_for(lambda: gated.unit("a") == "halted", WAIT, gated.picture)
+    gated.signal("halt-all")
+    wait_for(lambda: gated.status()["halted"] == 2, WAIT, gated.picture)
+    assert gated.where("a")[0] == "input/active"
+    gated.gate.touch()
+    gated.signal("resume-all")
+    gated.until("input/processed", "a", "b")
+    gated.signal("pause", "a", status=404)
+
+
+def test_identify_gives_an_id_that_routes(make, node):
+    """S4.54 S4.55 S4.56 S4.66"""
+    processor = make()
+    answer = processor.signal("identify")
+    assert answer["id"] == processor.status()["id"]
+    assert answer["id"].endswith(":" + processor.name)
+    by_id = Processor(node, answer["id"], processor.dir)
+    processor.put("u")
+    processor.until("input/processed", "u")
+    assert by_id.signal("process", "u")["answer"] == "already-done"
+    Processor(node, "nobody", processor.dir).signal("identify", status=404)
+
+
+def test_the_next_signal(make):
+    """S4.53 S4.57 S4.58: a durable job that is tried until the other one has the unit."""
+    first, second = make(), make()
+    first.signal("stop-monitor")
+    second.signal("stop-monitor")
+    first.put("u")
+    first.signal("process", "u", next=second.signal("identify")["id"])
+    first.until("input/processed", "u")
+    api = first.node.api()
+    wait_for(lambda: any(job["attempt"] >= 1 and second.name in " ".join(job["command"])
+                         for job in api.get("/jobs?type=signal&limit=50")["items"]), WAIT,
+             "no signal was sent")
+    second.put("u") # only now: the first tries found nothing
+    second.until("input/processed", "u")
+
+
+def test_status_has_every_field(make):
+    """S4.34 S4.36 S4.37 S4.40 S4.44 S4.46 S4.47 S4.48 S4.67 S4.68 S4.70 S4.71 S4.72"""
+    processor = make('sleep 0.05; cat "$PAWL_INPUT" > "$PAWL_OUTPUT"')
+    (processor.dir / "input/receive/coming").write_text("x")
+    for i in range(3):
+        processor.put(f"u{i}")
+    processor.until("input/processed", "u0", "u1", "u2")
+    wait_for(lambda: processor.status()["waiting_seconds"] > 0, WAIT, processor.picture)
+    status = processor.status()
+    assert status["receiving"] == 1 and status["waiting"] == 0 and status["active"] == []
+    assert status["processed"] == 3 and status["finished"] == 3 and status["sent"] == 0
+    assert status["completed_total"] == 3 and status["failed"] == 0
+    assert status["uptime"] > 0 and status["rate_processing"] > 0
+    assert status["rate_forwarding"] == 0 and status["forwarding"] is False
+    assert status["off_seconds"] == 0 and status["paused"] == 0 and status["halted"] == 0
+    times = status["unit_seconds"]
+    assert 0 < times["min"] <= times["avg"] <= times["max"]
+    assert processor.unit("u0") == "completed" and processor.unit("no") == "no-input"
+    assert processor.unit("coming") == "no-input"
+    assert status["name"] == processor.name and status["node"]
+
+
+def test_a_restart_resets_active(home):
+    """S4.33: what has no live attempt begins again; what still runs goes on."""
+    node = home.daemon(data=home.path / "again").start()
+    gate = home.path / "again-gate"
+    processor = Processor(node, "p")
+    processor.create(GATED, env=[f"GATE={gate}"], slots=2)
+    processor.put("runs")
+    running(processor, "runs")
+    runs = set(node.jobs())
+    node.kill()
+    # As if a daemon had died between the claim and its job.
+    os.rename(make_file(processor, "claimed"), processor.dir / "input/active/claimed")
+    (processor.dir / "output/processing/claimed").write_text("half")
+    (processor.dir / "output/processing/stray").write_text("half")
+    node.start()
+    running(processor, "claimed")
+    assert runs & set(node.jobs()), "the run that outlived the daemon was ended"
+    gate.touch()
+    processor.until("input/processed", "runs", "claimed")
+    assert (processor.dir / "output/finished/claimed").read_bytes() == b"begun\nx"
+    assert processor.where("stray") == []
+    node.cleanup()
+
+
+def make_file(processor, name):
+    path = processor.dir / "input/receive" / f".{name}"
+    path.write_bytes(b"x")
+    return path
+
+
+def test_halves_of_an_end_are_completed(home):
+    """Each order of renames that a crash can leave is brought to its end at the start."""
+    node = home.daemon(data=home.path / "halves").start()
+    processor = Processor(node, "p")
+    processor.create(COPY)
+    processor.signal("stop-monitor")
+    node.stop()
+    for name, buckets in {"output-first": ("input/active", "output/finished"),
+                          "input-first": ("input/processed", "output/processing"),
+                          "sent": ("input/active", "output/sent"),
+                          "bad": ("input/active", "output/failed"),
+                          "bad-input": ("input/failed", "output/processing")}.items():
+        for bucket in buckets:
+            (processor.dir / bucket / name).write_text(name)
+    node.start()
+    assert processor.where("output-first") == ["input/processed", "output/finished"]
+    assert processor.where("input-first") == ["input/processed", "output/finished"]
+    assert processor.where("sent") == ["input/processed", "output/sent"]
+    assert processor.where("bad") == ["input/failed", "output/failed"]
+    assert processor.where("bad-input") == ["input/failed", "output/failed"]
+    node.cleanup()
+
+
+def test_declared_in_the_configuration(home):
+    """S4.84: the file's processors are there when the daemon is ready."""
+    config = home.path / "declared.yaml"
+    config.write_text(
+        "processors:\n"
+        "  - name: ocr\n"
+        "    command: [sh, -c, 'cp \"$PAWL_INPUT\" \"$PAWL_OUTPUT\"']\n"
+        "    slots: 2\n")
+    node = home.daemon("--config", str(config), data=home.path / "declared").start()
+    processor = Processor(node, "ocr")
+    assert (processor.dir / "input/work").is_dir()
+    processor.put("u")
+    processor.until("input/processed", "u")
+    assert processor.status()["declared"] is True
+    processor.create("true", status=409)
+    config.write_text("processors:\n  - {name: ocr, comand: [x]}\n")
+    check = subprocess.run([program(), "serve", "--check", "--config", str(config)],
+                           capture_output=True, text=True, timeout=60, check=False)
+    assert check.returncode == 1 and "command" in check.stderr, check.stderr
+    node.cleanup()
+
+
+def test_a_bad_directory_is_refused_by_name(make, node, home):
+    """No permission, or another file system for one bucket: nothing is half made."""
+    target = home.path / "file"
+    target.write_text("x")
+    answer = Processor(node, "bad").create("true", status=422, dir=str(target / "below"))
+    assert str(target) in answer["detail"]
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    place = home.path / "two"
+    (place / "input/work").mkdir(parents=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", str(place / "input/work")],
+                             capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        answer = Processor(node, "bad").create("true", status=422, dir=str(place))
+        assert "file system" in answer["detail"] and "input/work" in answer["detail"]
+    finally:
+        subprocess.run(["umount", str(place / "input/work")], check=True)
+    assert node.api().request("GET", "/processors/bad").status == 404
+
+
+def test_destroy(make, node):
+    """S4.32: the whole directory, only when it is confirmed."""
+    processor = make()
+    processor.put("u")
+    processor.until("input/processed", "u")
+    processor.signal("destroy", status=422)
+    processor.signal("destroy", confirm=processor.name)
+    assert not processor.dir.exists()
+    assert node.api().request("GET", f"/processors/{processor.name}").status == 404
+
+
+def test_the_command_line(node, home):
+    """S4.85: made, listed, shown and signalled, one and all."""
+    def pawl(*words, code=0):
+        done = subprocess.run([program(), *words, "--server", f"unix:{node.socket()}"],
+                              capture_output=True, text=True, timeout=60, check=False,
+                              cwd=home.path)
+        assert done.returncode == code, done
+        return done.stdout
+    out = pawl("processor", "create", "cli", "--command", COPY, "--slots", "2")
+    processor = Processor(node, "cli")
+    assert out.strip() == str(processor.dir)
+    processor.put("u")
+    processor.until("input/processed", "u")
+    assert "already-done" in pawl("processor", "process", "cli", "u")
+    assert "cli" in pawl("processor", "ls")
+    assert "completed" in pawl("processor", "status", "cli", "u")
+    screen = pawl("processor", "status", "cli")
+    assert "unit seconds" in screen and "waiting" in screen
+    assert json.loads(pawl("processor", "status", "cli", "--json"))["slots"] == 2
+    pawl("processor", "stop-monitor", "--all")
+    assert all(not item["processing"] for item in node.api().get("/processors")["items"])
+    pawl("processor", "start-monitor", "--all")
+    pawl("processor", "proces", "cli", code=2)
+    pawl("processor", "status", "nobody", code=3)
+    pawl("processor", "destroy", "cli", code=2)
+    pawl("processor", "destroy", "cli", "--yes")

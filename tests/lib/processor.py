@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""processor - one processor of a daemon, seen through the API and through its directory."""
+import os
+import pathlib
+import time
+import urllib.parse
+
+from lib.api import wait_for
+
+WAIT = 60
+BUCKETS = ("input/receive", "input/work", "input/active", "input/processed",
+           "input/failed", "output/processing", "output/finished", "output/sent",
+           "output/failed")
+
+
+def quote(name):
+    return urllib.parse.quote(os.fsencode(name), safe="")
+
+
+class Processor:
+    def __init__(self, node, name, directory=None):
+        self.node, self.name = node, name
+        self.dir = pathlib.Path(directory or node.data / "processors" / name)
+
+    def create(self, command, status=201, **fields):
+        answer = self.node.api().request("PUT", f"/processors/{self.name}",
+                                         {"command": command, **fields})
+        assert answer.status == status, answer
+        return answer.json()
+
+    def status(self):
+        return self.node.api().get(f"/processors/{self.name}")
+
+    def signal(self, signal, unit=None, status=200, **query):
+        if unit is not None:
+            query["unit"] = os.fsencode(unit)
+        text = urllib.parse.urlencode(query)
+        answer = self.node.api(120).request(
+            "POST", f"/processors/{self.name}/{signal}" + (f"?{text}" if text else ""))
+        assert answer.status == status, answer
+        return answer.json()
+
+    def unit(self, unit):
+        return self.node.api().get(f"/processors/{self.name}/units/{quote(unit)}")["status"]
+
+    # --- the directory ---------------------------------------------------------------
+
+    def bucket(self, bucket):
+        """Names in a bucket, hidden ones too."""
+        return set(os.listdir(self.dir / bucket))
+
+    def where(self, unit):
+        """Every bucket that has the unit."""
+        return [bucket for bucket in BUCKETS if os.path.lexists(self.dir / bucket / unit)]
+
+    def put(self, unit, data=b"data\n"):
+        """As producers do: write under another name, then rename into work."""
+        made = self.dir / "input/receive" / f".{os.getpid()}.{time.monotonic_ns()}"
+        if isinstance(data, dict):
+            made.mkdir()
+            for name, text in data.items():
+                (made / name).write_bytes(text)
+        else:
+            made.write_bytes(data)
+        os.rename(made, os.fsencode(str(self.dir / "input/work")) + b"/" + os.fsencode(unit))
+
+    def until(self, bucket, *units):
+        wait_for(lambda: self.bucket(bucket) >= set(units), WAIT,
+                 lambda: f"{units} not in {bucket} of {self.name}: {self.picture()}")
+
+    def picture(self):
+        held = {bucket: sorted(self.bucket(bucket)) for bucket in BUCKETS
+                if self.bucket(bucket)}
+        return f"{held}\n{self.status().get('problems')}\n{self.node.tail(30)}"
