@@ -60,6 +60,7 @@ int cmd_config(Cli *cli);
 int cmd_handler(Cli *cli);
 int cmd_worker(Cli *cli);
 int cmd_schedule(Cli *cli);
+int cmd_stats(Cli *cli);
 int cmd_doctor(Cli *cli);
 int cmd_serve(Cli *cli);
 int cmd_version(Cli *cli);

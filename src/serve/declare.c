@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/times.h"
+#include "serve/alert_rule.h"
 #include "serve/handler_json.h"
 #include "serve/schedule_json.h"
 
@@ -41,9 +42,19 @@ static Err read_schedule(Declaring *in, Buf *out_value)
     return err;
 }
 
+static Err read_alert(Declaring *in, Buf *out_value)
+{
+    AlertRule rule;
+    Err err = alert_rule_read(in->object, in->name, in->arena, &rule, &in->why);
+    if (!err)
+        alert_rule_pack(out_value, &rule);
+    return err;
+}
+
 static const DeclareSection rows[] = {
     { "handlers", HANDLER_TABLE, true, name_valid, read_handler },
     { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
+    { "alerts", ALERT_TABLE, true, name_valid, read_alert },
     { NULL, NULL, false, NULL, NULL },
 };
 

@@ -72,6 +72,9 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon);
  * thread. */
 bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key);
 
+/* What is watched and firing; NULL: nothing. Loop thread. */
+const struct Alerts *daemon_alerts(const Daemon *daemon);
+
 /* Facts that never change while the daemon runs; any thread. */
 typedef struct DaemonFacts {
     const char *data_dir;

@@ -402,6 +402,12 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
     return &first;
 }
 
+const struct Alerts *daemon_alerts(const Daemon *daemon)
+{
+    (void)daemon;
+    return NULL;
+}
+
 bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)
 {
     (void)daemon;
