@@ -126,8 +126,8 @@ static void what_makes_no_sense_is_refused(void **state)
         "{\"when\":\"node lost\",\"to\":\"webhook:ftp://x\"}",
         "{\"when\":\"node lost\",\"name\":\"other\"}",
         "{\"when\":\"node lost\",\"wen\":1}",
-        "{\"when\":\"node lost\",\"to\":[\"log\",\"log\",\"log\",\"log\",\"log\",\"log\","
-        "\"log\",\"log\",\"log\"]}",
+        ("{\"when\":\"node lost\",\"to\":[\"log\",\"log\",\"log\",\"log\",\"log\","
+         "\"log\",\"log\",\"log\",\"log\"]}"),
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Arena arena = { 0 };

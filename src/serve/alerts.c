@@ -30,7 +30,7 @@ struct Alerts {
     Announcer *announcer;
     Watched *rules;
     int64_t check_boot;
-    bool checking;
+    struct Check *check; /* under way; NULL: none */
 };
 
 /* One rule on its way through a check. */
@@ -51,6 +51,12 @@ typedef struct Check {
     CheckItem *items;
     size_t count;
 } Check;
+
+static void check_free(Check *check)
+{
+    arena_done(&check->call.arena);
+    mem_free(check);
+}
 
 /* --- Rules ----------------------------------------------------------------------------
  */
@@ -173,6 +179,8 @@ void alerts_free(Alerts *alerts)
     if (!alerts)
         return;
     announcer_close(alerts->announcer);
+    if (alerts->check) /* its answer will not be taken any more */
+        check_free(alerts->check);
     while (alerts->rules)
         forget(alerts, alerts->rules);
     mem_free(alerts);
@@ -398,14 +406,13 @@ static void apply_check(Call *call, Daemon *daemon)
     (void)daemon;
     for (size_t i = 0; i < check->count; i++)
         apply_item(check->alerts, &check->items[i], check->now_ms);
-    check->alerts->checking = false;
 }
 
 static void check_done(Call *call)
 {
     Check *check = call->context;
-    arena_done(&check->call.arena);
-    mem_free(check);
+    check->alerts->check = NULL;
+    check_free(check);
 }
 
 /* From the reader's thread back to the loop's. */
@@ -427,16 +434,16 @@ void alerts_tick(Alerts *alerts, Now now)
 {
     const Daemon *daemon = alerts->daemon;
     bool mine;
-    if (!alerts->rules || alerts->checking || now.boot_ms < alerts->check_boot ||
+    if (!alerts->rules || alerts->check || now.boot_ms < alerts->check_boot ||
         daemon->stop)
         return;
     alerts->check_boot = now.boot_ms + CHECK_EVERY_MS;
-    alerts->checking = true;
     node_controller_lock(daemon->node, &mine);
     Check *check = MEM_NEW(Check);
     for (const Watched *at = alerts->rules; at; at = at->next)
         check->count++;
     check->alerts = alerts;
+    alerts->check = check;
     check->now_ms = now.wall_ms;
     check->items = arena_take(&check->call.arena, check->count * sizeof *check->items);
     CheckItem *item = check->items;
