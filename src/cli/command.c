@@ -225,6 +225,12 @@ static const Option schedule_options[] = {
     { 0 },
 };
 
+static const Option stats_options[] = {
+    { "by", 'b', "KIND", "priority, queue, type, tenant or outcome" },
+    { "last", 0, "PERIOD", "hour (default), day or month" },
+    { 0 },
+};
+
 static const Option config_options[] = {
     { "origin", 0, NULL, "show: where each value comes from" },
     { 0 },
@@ -517,6 +523,18 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "ls set rm",
         .run = cmd_resource,
+    },
+    {
+        .name = "stats",
+        .summary = "how much was done, and how fast",
+        .usage = "[--by KIND] [--last PERIOD]",
+        .example = "pawl stats --by priority\npawl stats --by queue --last day",
+        .detail = "Jobs added, attempts started and finished, finished ones per minute, "
+                  "those that did not end well, and how long jobs waited and ran on "
+                  "average.",
+        .options = { stats_options },
+        .need = NEED_SERVER,
+        .run = cmd_stats,
     },
     {
         .name = "config",

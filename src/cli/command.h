@@ -65,6 +65,7 @@ int cmd_worker(Cli *cli);
 int cmd_schedule(Cli *cli);
 int cmd_queue(Cli *cli);
 int cmd_resource(Cli *cli);
+int cmd_stats(Cli *cli);
 int cmd_doctor(Cli *cli);
 int cmd_processor(Cli *cli);
 int cmd_parts(Cli *cli);

@@ -421,6 +421,21 @@ const NodeSettings *node_settings(const Node *node)
     return &node->settings;
 }
 
+int64_t node_oldest(const Node *node, Slice tenant, Slice queue)
+{
+    uint32_t tenant_number = names_find(&node->names, tenant);
+    uint32_t queue_number = names_find(&node->names, queue);
+    int64_t oldest_ms = TIME_NEVER;
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
+        const Lane *lane = entry.value;
+        if (lane->tenant == tenant_number && lane->queue == queue_number &&
+            lane_count(lane) && lane_first(lane)->dt_ms < oldest_ms)
+            oldest_ms = lane_first(lane)->dt_ms;
+    }
+    return oldest_ms;
+}
+
 size_t node_schedule_count(const Node *node)
 {
     return node->schedules.count;

@@ -84,6 +84,9 @@ int64_t node_next_wake(const Node *node);
  * step. */
 ControllerLock node_controller_lock(const Node *node, bool *out_mine);
 
+/* Since when the first ready job of a queue has waited; TIME_NEVER: none does. */
+int64_t node_oldest(const Node *node, Slice tenant, Slice queue);
+
 size_t node_schedule_count(const Node *node);
 
 void node_settings_set(Node *node, const NodeSettings *settings);

@@ -247,7 +247,7 @@ static void no_nudge_is_lost(void **state)
     rig_close(rig);
 }
 
-/* S0.9: with the switch off nothing starts, while jobs are accepted; it is a nudge when
+/* S0.18: with the switch off nothing starts, while jobs are accepted; it is a nudge when
  * it is turned on again. */
 static void with_the_switch_off_jobs_are_accepted_and_none_starts(void **state)
 {

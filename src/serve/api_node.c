@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/node_reasons.h"
+#include "serve/alerts.h"
 #include "serve/api_common.h"
 #include "serve/batch_config.h"
 #include "serve/http.h"
@@ -528,12 +529,32 @@ void api_stats(Exchange *exchange)
 /* --- Prometheus
  * ---------------------------------------------------------------------------- */
 
+static void gauge(Buf *out, const char *name, const char *help, size_t value)
+{
+    metric_head(out, name, "gauge", help);
+    buf_printf(out, "%s %zu\n", name, value);
+}
+
+/* What belongs to the holder of the controller lock. */
+static void duties_write(Buf *out, Daemon *daemon)
+{
+    bool mine;
+    const struct Alerts *alerts = daemon_alerts(daemon);
+    node_controller_lock(daemon_node(daemon), &mine);
+    gauge(out, "pawl_controller", "1: this node holds the controller lock.", mine);
+    gauge(out, "pawl_schedules", "Schedules, paused ones too.",
+          node_schedule_count(daemon_node(daemon)));
+    gauge(out, "pawl_alerts_firing", "Alert rules whose condition holds.",
+          alerts ? alerts_firing_count(alerts) : 0);
+}
+
 static void look_at_metrics(Call *call, Daemon *daemon)
 {
     Exchange *exchange = call->context;
     NodeFacts node = node_facts(daemon_node(daemon));
     buf_clear(&exchange->out);
     metrics_write(&exchange->out, daemon_metrics(daemon), &node);
+    duties_write(&exchange->out, daemon);
 }
 
 static void read_queue_metrics(Call *call, Store *store)

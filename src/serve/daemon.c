@@ -2,6 +2,8 @@
 /* daemon.c - see daemon.h. Here: opening and closing in order, the loop, signals. */
 #include "serve/inside.h"
 
+#include "serve/alerts.h"
+
 #include "base/log.h"
 #include "serve/claim_key.h"
 #include "serve/processors.h"
@@ -749,6 +751,7 @@ static void free_memory(Daemon *daemon)
     bodies_done(&daemon->bodies);
     metrics_free(daemon->metrics);
     declares_free(daemon->declares);
+    alerts_free(daemon->alerts);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
     map_done(&daemon->early_signals);

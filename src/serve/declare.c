@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/times.h"
 #include "pipeline/plan.h"
+#include "serve/alert_rule.h"
 #include "serve/handler_json.h"
 #include "serve/processors.h"
 #include "serve/queue_json.h"
@@ -104,6 +105,15 @@ static Err read_resource(Declaring *in, Buf *out_value)
     return err;
 }
 
+static Err read_alert(Declaring *in, Buf *out_value)
+{
+    AlertRule rule;
+    Err err = alert_rule_read(in->object, in->name, in->arena, &rule, &in->why);
+    if (!err)
+        alert_rule_pack(out_value, &rule);
+    return err;
+}
+
 static const DeclareSection rows[] = {
     { "tenants", TENANT_TABLE, false, tenant_name_valid, read_tenant },
     { "resources", RESOURCE_TABLE, false, name_valid, read_resource },
@@ -112,6 +122,7 @@ static const DeclareSection rows[] = {
     { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
     { "processors", PROCESSOR_TABLE, false, name_valid, read_processor },
     { "brokers", BROKER_TABLE, false, name_valid, read_broker },
+    { "alerts", ALERT_TABLE, true, name_valid, read_alert },
     { NULL, NULL, false, NULL, NULL },
 };
 

@@ -3,6 +3,8 @@
  * daemon opens, those of the configuration file then and at each reload. */
 #include "serve/inside.h"
 
+#include "serve/alerts.h"
+
 typedef struct StoredTable {
     Node *node;
     Slice table;
@@ -27,6 +29,8 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     if (!err)
         err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
                                        declares_stored, daemon->declares, why);
+    if (!err)
+        err = alerts_open(daemon, why);
     return err;
 }
 

@@ -79,6 +79,9 @@ bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)
 /* For look(): as if it had been told to stop by a signal. */
 void daemon_quit(Daemon *daemon);
 
+/* What is watched and firing; NULL: nothing. Loop thread. */
+const struct Alerts *daemon_alerts(const Daemon *daemon);
+
 /* Facts that never change while the daemon runs; any thread. */
 typedef struct DaemonFacts {
     const char *data_dir;

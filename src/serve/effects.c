@@ -3,6 +3,8 @@
  * and telling everyone who listens. */
 #include "serve/inside.h"
 
+#include "serve/alerts.h"
+
 #include "base/log.h"
 #include "serve/control_run.h"
 #include "serve/handler_order.h"
@@ -337,6 +339,10 @@ static void defined(Daemon *daemon, const Effect *effect)
 {
     Error why = { 0 };
     processors_defined(daemon, effect);
+    if (slice_is(effect->table, ALERT_TABLE))
+        alerts_defined(daemon->alerts, effect->tenant, effect->key, effect->value);
+    if (slice_is(effect->table, ALERT_STATES))
+        alerts_kept(daemon->alerts, effect->tenant, effect->key);
     if (!slice_is(effect->table, SETTINGS_TABLE))
         return;
     NodeSettings settings = *node_settings(daemon->node);

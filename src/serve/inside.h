@@ -91,6 +91,7 @@ struct Daemon {
     Http *http;
     Drop *drop;
     Metrics *metrics;
+    struct Alerts *alerts;
 
     Mailbox calls;   /* from the doors */
     Mailbox answers; /* from the keeper */

@@ -106,6 +106,22 @@ static const Shape shapes[] = {
     { "Lines", "{\"type\":\"string\",\"description\":\"one payload per line\"}" },
     { "HandlerList", LIST_OF("Handler") },
     { "ScheduleList", LIST_OF("Schedule") },
+    { "Series",
+      "{\"type\":\"object\",\"properties\":{\"key\":" STRING ",\"metric\":" STRING
+      ",\"total\":" NUMBER ",\"points\":{\"type\":\"array\",\"items\":" NUMBER "}}}" },
+    { "SeriesList", "{\"type\":\"object\",\"properties\":{\"from\":" STRING
+                    ",\"to\":" STRING ",\"step\":" STRING ",\"by\":" STRING
+                    ",\"items\":{\"type\":\"array\",\"items\":" REF(
+                        "Series") "},\"next_cursor\":{\"type\":\"null\"}}}" },
+    { "Alert",
+      "{\"type\":\"object\",\"properties\":{\"rule\":" STRING ",\"tenant\":" STRING
+      ",\"when\":" STRING ",\"since\":" STRING ",\"detail\":" STRING "}}" },
+    { "AlertList", LIST_OF("Alert") },
+    { "AlertRule",
+      "{\"type\":\"object\",\"required\":[\"when\"],\"properties\":{\"name\":" STRING
+      ",\"when\":" STRING ",\"to\":{\"type\":[\"string\",\"array\"]},"
+      "\"declared\":" BOOL "}}" },
+    { "AlertRuleList", LIST_OF("AlertRule") },
     { "Controller",
       "{\"type\":\"object\",\"properties\":{\"version\":" NUMBER ",\"timestamp\":{"
       "\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
@@ -269,6 +285,13 @@ typedef struct ParamRow {
 } ParamRow;
 
 static const ParamRow param_rows[] = {
+    { "metric", STRING,
+      "of added, started, finished, ok, failed, retry, error, wait_ms, run_ms" },
+    { "by", STRING, "none, queue, type, priority, tenant or outcome" },
+    { "from", STRING, "a time, or -2h" },
+    { "to", STRING, "a time, or -2h; now if not given" },
+    { "step", STRING, "a duration in whole minutes" },
+    { "count", NUMBER, "so many" },
     { "tenant", STRING, "whose jobs; `default` if not given" },
     { "wait", STRING, "one job only: answer when it is final, or after this duration" },
     { "state", STRING, "alternatives separated by commas" },

@@ -2,6 +2,7 @@
 /* routes.c - see routes.h. */
 #include "serve/routes.h"
 
+#include "serve/api_alerts.h"
 #include "serve/api_claims.h"
 #include "serve/api_controller.h"
 #include "serve/api_explain.h"
@@ -17,6 +18,7 @@
 #include "serve/api_resources.h"
 #include "serve/api_schedules.h"
 #include "serve/api_scoreboard.h"
+#include "serve/api_series.h"
 #include "serve/api_tenants.h"
 #include "serve/api_trials.h"
 #include "serve/openapi.h"
@@ -179,6 +181,19 @@ const Route routes[] = {
     { METHOD_PATCH, SCOPE_ADMIN, API "/config", api_config_patch, "patch_config",
       "Change settings; null gives one its default back", "", "Config", "Config", 200,
       0 },
+    GET(API "/stats/series", SCOPE_READ, api_series, "get_series",
+        "Curves: what happened when, by kind of job",
+        "metric by from to step queue type tenant", "SeriesList"),
+    GET(API "/alerts", SCOPE_READ, api_alerts, "list_alerts", "Trouble now", "",
+        "AlertList"),
+    GET(API "/alert-rules", SCOPE_READ, api_alert_rules, "list_alert_rules",
+        "What counts as trouble, and whom to tell", "tenant", "AlertRuleList"),
+    GET(API "/alert-rules/{name}", SCOPE_READ, api_alert_rule_get, "get_alert_rule",
+        "One rule", "tenant", "AlertRule"),
+    { METHOD_PUT, SCOPE_ADMIN, API "/alert-rules/{name}", api_alert_rule_put,
+      "put_alert_rule", "Set a rule", "tenant", "AlertRule", "AlertRule", 201, 0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/alert-rules/{name}", api_alert_rule_delete,
+      "delete_alert_rule", "Delete a rule", "tenant", NULL, "NameRemoved", 200, 0 },
     GET(API "/controller", SCOPE_READ, api_controller_get, "get_controller",
         "The controller lock: who has the duties of the cluster", "", "Controller"),
     GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes", "", "NodeList"),

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/pack.h"
+#include "serve/alerts.h"
 
 /* Of a large bulk only the first jobs can start soon. */
 #define BODIES_PER_RECORD 16
@@ -217,6 +218,7 @@ void daemon_turn(Daemon *daemon)
     daemon->held_last = &turn->next;
     daemon_release(daemon);
     daemon_waiters_expire(daemon, now);
+    alerts_tick(daemon->alerts, now);
     count_syncs(daemon);
     metrics_journal_lag(daemon->metrics, journal_end(daemon->journal) - daemon->applied);
     daemon_state_changed(daemon);

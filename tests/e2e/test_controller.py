@@ -71,7 +71,7 @@ def test_a_restart_keeps_the_lock_with_its_owner(home):
 
 
 def test_with_the_switch_off_nothing_starts_and_jobs_are_accepted(api):
-    """S0.9, S0.1: only the controller starts work: `enabled` off, jobs are accepted and
+    """S0.18, S0.1, S0.9: only the controller starts work: `enabled` off, jobs are accepted and
     wait, whatever else happens; on again, they run without waiting for anything more."""
     patch(api, enabled=False)
     ids = [api.add(command=["true"])["id"] for _ in range(5)]

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_alerts.h - the routes of alerts: rules, and what is firing. */
+#ifndef SERVE_API_ALERTS_H
+#define SERVE_API_ALERTS_H
+
+#include "serve/exchange.h"
+
+void api_alerts(Exchange *exchange);
+void api_alert_rules(Exchange *exchange);
+void api_alert_rule_get(Exchange *exchange);
+void api_alert_rule_put(Exchange *exchange);
+void api_alert_rule_delete(Exchange *exchange);
+
+#endif

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alerts of a real daemon: told once when trouble begins, once when it is over, to a real
+web server, a command and the log."""
+import http.server
+import json
+import pathlib
+import sys
+import threading
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for               # noqa: E402
+from lib.daemon import Place               # noqa: E402
+
+SECONDS = 60
+
+
+class Hook:
+    """A web server that keeps what it is told; the first `refusals` get a 503."""
+
+    def __init__(self, refusals=0):
+        self.got, self.refused, outer = [], 0, self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                refuse = outer.refused < refusals
+                if refuse:
+                    outer.refused += 1
+                else:
+                    outer.got.append(json.loads(body))
+                self.send_response(503 if refuse else 204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"webhook:http://127.0.0.1:{self.server.server_port}/alert"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def home():
+    with Place() as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def node(home):
+    return home.daemon("--slots", "2").start()
+
+
+@pytest.fixture
+def api(node):
+    return node.api()
+
+
+def put(api, name, status=201, **fields):
+    answer = api.request("PUT", f"/alert-rules/{name}", fields)
+    assert answer.status == status, answer
+    return answer.json()
+
+
+def delete(api, name):
+    assert api.request("DELETE", f"/alert-rules/{name}").status == 200
+
+
+def firing(api):
+    return {alert["rule"]: alert for alert in api.get("/alerts")["items"]}
+
+
+def test_a_queue_that_waits_too_long_is_told_once_and_once_when_it_is_over(
+        node, api, home):
+    """S0.79: trouble is shown and sent: to a webhook, a command and the log."""
+    said = home.path / "said"
+    with Hook() as hook:
+        api.request("PATCH", "/config", {"enabled": False})
+        put(api, "old", when="oldest(slow) > 1s",
+            to=[hook.url, f"command:cat >> {said}", "log"])
+        id = api.add(command=["true"], queue="slow")["id"]
+        wait_for(lambda: hook.got, SECONDS)
+        alert = firing(api)["old"]
+        assert "slow" in alert["detail"] and alert["when"] == "oldest(slow) > 1s"
+        first = api.get("/alerts")["items"]
+        passes = api.get("/nodes")["items"][0]["passes"]
+        wait_for(lambda: api.get("/nodes")["items"][0]["passes"] > passes + 4, SECONDS)
+        assert api.get("/alerts")["items"] == first # still the same episode
+        api.request("PATCH", "/config", {"enabled": True})
+        assert api.until(id, seconds=SECONDS)["state"] == "done"
+        wait_for(lambda: len(hook.got) == 2, SECONDS)
+        assert [told["status"] for told in hook.got] == ["firing", "cleared"]
+        assert {told["alert"] for told in hook.got} == {"old"}
+        assert "old" not in firing(api)
+        wait_for(lambda: said.exists() and said.read_text().count("\n") == 2, SECONDS)
+        assert "event=alert.firing " in node.log()
+        assert "event=alert.cleared " in node.log()
+        delete(api, "old")
+
+
+def test_failures_are_counted_and_a_refusing_webhook_is_tried_again(api):
+    with Hook(refusals=2) as hook:
+        put(api, "bad", when="failures(flaky) > 2 in 10m", to=hook.url)
+        for _ in range(3):
+            id = api.add(command=["sh", "-c", "exit 65"], queue="flaky")["id"]
+            assert api.until(id, seconds=SECONDS)["state"] == "failed"
+        wait_for(lambda: hook.got, SECONDS)
+        assert hook.refused == 2 and hook.got[0]["status"] == "firing"
+        assert "failed" in firing(api)["bad"]["detail"]
+        delete(api, "bad")
+        assert "bad" not in firing(api)
+
+
+def test_a_full_disk_fires_and_a_restart_tells_nothing_twice(home):
+    with Hook() as hook:
+        node = home.daemon(data=home.path / "again").start()
+        put(node.api(), "disk", when="disk free < 4000000G", to=hook.url)
+        wait_for(lambda: hook.got, SECONDS)
+        since = firing(node.api())["disk"]["since"]
+        for leave in (node.kill, node.stop):
+            leave()
+            node.start()
+            assert firing(node.api())["disk"]["since"] == since
+            passes = node.api().get("/nodes")["items"][0]["passes"]
+            wait_for(lambda: node.api().get("/nodes")["items"][0]["passes"] > passes + 4,
+                     SECONDS)
+        assert len(hook.got) == 1
+        put(node.api(), "disk", 200, when="disk free < 1", to=hook.url)
+        wait_for(lambda: len(hook.got) == 2, SECONDS)
+        assert hook.got[1]["status"] == "cleared"
+        node.stop()
+
+
+def test_rules_are_shown_refused_and_declared(api, home):
+    put(api, "lost", when="node lost")
+    shown = api.get("/alert-rules/lost")
+    assert shown["to"] == ["log"] and not shown["declared"]
+    assert "lost" in [rule["name"] for rule in api.get("/alert-rules")["items"]]
+    delete(api, "lost")
+    assert api.request("DELETE", "/alert-rules/lost").status == 404
+    assert api.request("GET", "/alert-rules/lost").json()["code"] == "alert_rule_not_found"
+    for bad in ({"when": "moon full"}, {"when": "node lost", "to": "mail:me"},
+                {"when": "node lost", "tto": "log"}, {}):
+        assert api.request("PUT", "/alert-rules/bad", bad).status == 422
+    file = home.path / "alerts.yaml"
+    file.write_text('alerts:\n  - { name: old, when: "oldest(default) > 5m", to: log }\n')
+    node = home.daemon("--config", str(file), data=home.path / "declared").start()
+    assert node.api().get("/alert-rules/old")["declared"]
+    answer = node.api().request("PUT", "/alert-rules/old", {"when": "node lost"})
+    assert answer.status == 409 and answer.json()["code"] == "declared"
+    node.stop()
