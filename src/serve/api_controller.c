@@ -3,6 +3,8 @@
 #include "serve/api_controller.h"
 
 #include "core/controller.h"
+#include "serve/api_common.h"
+#include "serve/batch_config.h"
 #include "serve/job_json.h"
 
 static void take_lock(void *context, const Definition *definition)
@@ -31,6 +33,12 @@ static void reply_lock(Exchange *exchange, Call *call)
     const ControllerLock *lock = &look->lock;
     if (call->err) {
         exchange_failed(exchange, call);
+        return;
+    }
+    if (api_wants_xml(exchange)) {
+        buf_clear(&exchange->out);
+        batch_lock_write(&exchange->out, (int64_t)lock->version, lock->timestamp_ms);
+        exchange_reply(exchange, 200, "application/xml; charset=utf-8");
         return;
     }
     int64_t age_ms = clock_now().wall_ms - lock->timestamp_ms;

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import uuid
+import xml.etree.ElementTree
 
 import pytest
 
@@ -427,7 +428,7 @@ CONFIG = f"""<batch-config {SPACE}>
 
 def test_settings_are_given_and_taken_as_batch_config(batch, tmp_path):
     """S0.14, S0.15, S0.16, S0.17, S0.18, S0.19, S0.74: over HTTP and by the command line."""
-    xml = {"Content-Type": "application/xml", "Accept": "application/xml"}
+    as_xml = {"Content-Type": "application/xml", "Accept": "application/xml"}
 
     def pawl(*words):
         return subprocess.run([program(), "--server", f"unix:{batch.node.socket()}",
@@ -435,7 +436,7 @@ def test_settings_are_given_and_taken_as_batch_config(batch, tmp_path):
                               capture_output=True, text=True, timeout=SECONDS, check=False)
     before = pawl("export").stdout
     try:
-        answer = batch.api.request("PATCH", "/config", CONFIG.encode(), xml)
+        answer = batch.api.request("PATCH", "/config", CONFIG.encode(), as_xml)
         assert answer.status == 200, answer
         assert answer.headers["Content-Type"].startswith("application/xml")
         settings = batch.api.get("/config")
@@ -457,7 +458,7 @@ def test_settings_are_given_and_taken_as_batch_config(batch, tmp_path):
         assert batch.api.get("/config")["error_handler_job"] == "trouble"
         for bad in (CONFIG.replace("3<", "three<"), CONFIG.replace("T30M", "soon"),
                     CONFIG.replace("enabled", "able"), CONFIG[:-20], "{}"):
-            answer = batch.api.request("PATCH", "/config", bad.encode(), xml)
+            answer = batch.api.request("PATCH", "/config", bad.encode(), as_xml)
             assert answer.status in (400, 422), answer
         assert batch.api.get("/config")["max_concurrent_jobs"] == 5 # all or nothing
     finally:
@@ -465,3 +466,18 @@ def test_settings_are_given_and_taken_as_batch_config(batch, tmp_path):
         assert pawl("import", str(tmp_path / "before.xml")).returncode == 0
     assert pawl("export").stdout == before
     assert pawl("import").returncode == 2
+
+
+def test_the_controller_lock_is_shown_as_a_document(batch):
+    """S0.24, S0.25, S0.26: version and timestamp, the same as in the JSON form."""
+    lock = wait_for(lambda: (found := batch.api.get("/controller"))["timestamp"] and found,
+                    SECONDS)
+    answer = batch.api.request("GET", "/controller", headers={"Accept": "application/xml"})
+    assert answer.status == 200, answer
+    assert answer.headers["Content-Type"].startswith("application/xml")
+    root = xml.etree.ElementTree.fromstring(answer.body)
+    space = "{urn://batch-master}"
+    assert root.tag == space + "batch-controller-lock"
+    assert [child.tag for child in root] == [space + "version", space + "timestamp"]
+    assert int(root[0].text) >= lock["version"]
+    assert root[1].text >= lock["timestamp"] # it is renewed all the time
