@@ -288,7 +288,7 @@ void prepare_context(const PrepareBase *base, const RunBatch *batch, JobId id,
     else
         add_cwd(&out->cwd, base, batch->cwd);
     Buf *env = &out->env;
-    add_inherited(env, base, batch->env, batch->user.bytes > 0);
+    add_inherited(env, base, &whose);
     add_account(&whose, out);
     add_slice(env, "PAWL_TENANT", batch->tenant);
     add_text(env, "PAWL_TOKEN", out->token);
