@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* door_fake.c - see door_fake.h. */
 #include "serve/door_fake.h"
+#include "serve/alerts.h"
 
 #include "serve/claim_token.h"
 #include "serve/metrics.h"
@@ -400,6 +401,20 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
     (void)daemon;
     first = node_settings_default();
     return &first;
+}
+
+/* The fake watches no rules. */
+void alerts_firing(const Alerts *alerts, AlertSink *sink, void *context)
+{
+    (void)alerts;
+    (void)sink;
+    (void)context;
+}
+
+size_t alerts_firing_count(const Alerts *alerts)
+{
+    (void)alerts;
+    return 0;
 }
 
 const struct Alerts *daemon_alerts(const Daemon *daemon)
