@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* door_fake.c - see door_fake.h. */
 #include "serve/door_fake.h"
+#include "serve/alerts.h"
 
 #include "serve/claim_token.h"
 #include "serve/metrics.h"
@@ -414,6 +415,20 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
 void daemon_quit(Daemon *daemon)
 {
     daemon->facts.legacy = false; /* what a test can see */
+}
+
+/* The fake watches no rules. */
+void alerts_firing(const Alerts *alerts, AlertSink *sink, void *context)
+{
+    (void)alerts;
+    (void)sink;
+    (void)context;
+}
+
+size_t alerts_firing_count(const Alerts *alerts)
+{
+    (void)alerts;
+    return 0;
 }
 
 const struct Alerts *daemon_alerts(const Daemon *daemon)
