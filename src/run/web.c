@@ -16,7 +16,7 @@
 #define POLL_MS           1000
 #define KEPT_CONNECTIONS  64L
 #define HOPS_MAX          5
-#define GATHER_MS         5 /* for jobs of the same turn to come together in a batch */
+#define GATHER_MS         10 /* for jobs of the same turn to come together in a batch */
 #define BATCH_BYTES_MAX   (64u << 20)
 #define ANSWERS_BYTES_MAX ((size_t)256 << 20) /* of one batch */
 #define CODE_REFUSED      403                 /* never allowed here: FAILED */
