@@ -599,9 +599,8 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data, open_store,      tenure_begin, open_journal,
-        open_node, processors_open, open_http,    open_web,
-        open_runner,
+        open_data,       open_store, tenure_begin, open_journal, open_node,
+        processors_open, open_http,  open_web,     open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i] == open_http)

@@ -37,7 +37,7 @@ struct Call {
     void (*read)(Call *call, Store *store);
     void (*look)(Call *call, Daemon *daemon);
     int64_t timeout_ms;
-    struct Trial *trial; /* TRY */
+    struct Trial *trial;       /* TRY */
     struct SignalOrder *order; /* PIPELINE; its done and context are the daemon's */
 
     /* The answer. */
