@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* door_fake.c - see door_fake.h. */
 #include "serve/door_fake.h"
-#include "serve/alerts.h"
 
+#include "pipeline/signals.h"
+#include "serve/alerts.h"
 #include "serve/claim_token.h"
 #include "serve/metrics.h"
 #include "serve/settings.h"
@@ -216,9 +217,13 @@ static void take_call(Daemon *daemon, Call *call)
         call->err = ERR_UNAVAILABLE;
         answer(daemon, call);
         return;
-    case CALL_PIPELINE:
-        call->err = ERR_NOT_FOUND;
-        call->problem = "processor_not_found";
+    case CALL_PIPELINE: /* no processors here */
+        if (call->order->kind == ORDER_LIST) {
+            buf_add_text(&call->order->out, "{\"items\":[],\"next_cursor\":null}");
+        } else {
+            call->err = ERR_NOT_FOUND;
+            call->problem = "processor_not_found";
+        }
         answer(daemon, call);
         return;
     case CALL_WAIT:
