@@ -293,7 +293,8 @@ static void say_tested(const Cli *cli, const Doc *tested)
     cli_print(&text);
     buf_clear(&text);
     buf_add_slice(&text, doc_text(tested, "stderr"));
-    fwrite(text.data, 1, text.bytes, stderr);
+    if (text.bytes)
+        fwrite(text.data, 1, text.bytes, stderr);
     fflush(stderr);
     buf_clear(&text);
     buf_printf(&text, "%s" SLICE_FMT " %lld%s\n", term_on(&cli->out, COLOUR_DIM),

@@ -224,7 +224,6 @@ def test_languages(tenant, lang, body):
     ({"body": "x" * ((1 << 20) + 1)}, "handler_too_large"),
     ({"lang": "exec", "body": "'open"}, "invalid_value"),
     ({"bodi": "x"}, "unknown_field"),
-    ({"batch": 10}, "unsupported"),
     ({"then": "not a name"}, "invalid_name"),
     ({"exit_map": {"1": 99}}, "invalid_value"),
 ])
