@@ -6,7 +6,6 @@
  * memory, which is mapped shared for machines where only a copying clone is to be had.
  * Between clone and exec nothing may be called that takes a lock or allocates. */
 #include "launch/child.h"
-#include "launch/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,18 +263,15 @@ static long clone_plainly(const ChildPlan *plan)
 static void await_program(int told_fd, pid_t pid)
 {
     struct pollfd told = { .fd = told_fd, .events = POLLIN };
-    int64_t give_up_ms = boot_ms() + BEGIN_MS_MAX;
-    for (;;) {
-        int64_t left_ms = give_up_ms - boot_ms();
-        if (poll(&told, 1, left_ms > 0 ? (int)left_ms : 0) > 0)
-            return; /* its end is closed: by the program's start, or by its death */
-        if (left_ms > 0)
-            continue;
-        kill(pid, SIGKILL);
-        fault->step = LAUNCH_STEP_USER;
-        fault->error_number = ETIMEDOUT;
-        return;
-    }
+    int got;
+    do
+        got = poll(&told, 1, BEGIN_MS_MAX);
+    while (got < 0 && errno == EINTR);
+    if (got > 0)
+        return; /* its end is closed: by the program's start, or by its death */
+    kill(pid, SIGKILL);
+    fault->step = LAUNCH_STEP_USER;
+    fault->error_number = ETIMEDOUT;
 }
 
 static bool fault_page(void)

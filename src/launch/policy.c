@@ -22,18 +22,13 @@ const char *policy_path(void)
     return path && path[0] ? path : POLICY_FILE;
 }
 
-static bool all_digits(const char *text)
-{
-    return text[0] && strspn(text, "0123456789") == strlen(text);
-}
-
 PolicyAnswer policy_account(const char *user, PolicyAccount *out)
 {
     struct passwd entry;
     struct passwd *found = NULL;
     char bytes[ENTRY_BYTES];
     getpwnam_r(user, &entry, bytes, sizeof bytes, &found);
-    if (!found && all_digits(user) && strlen(user) < 11)
+    if (!found && strlen(user) < 11 && strspn(user, "0123456789") == strlen(user))
         getpwuid_r((uid_t)strtoul(user, NULL, 10), &entry, bytes, sizeof bytes, &found);
     if (!found || strlen(found->pw_name) >= sizeof out->name ||
         strlen(found->pw_dir) >= sizeof out->home)

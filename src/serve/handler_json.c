@@ -491,18 +491,15 @@ static Err check_lang(HandlerReader *in)
     return ERR_INVALID;
 }
 
-/* Only a process of its own can be another account's. */
+/* Only a process of ours can be another account's. */
 static Err check_user(HandlerReader *in)
 {
     Lang lang = in->handler.lang;
     if (!in->handler.user.bytes)
         return ERR_OK;
     Err err = user_check(in->handler.tenant, in->handler.user, &in->job.why);
-    if (!err && ((lang != LANG_EXEC && lang != LANG_SH && lang != LANG_BASH) ||
-                 in->handler.batch))
-        err = BAD(in, "conflicting_fields",
-                  "user is for handlers that start a process for each job: exec, sh, "
-                  "bash without batch");
+    if (!err && (lang == LANG_HTTP || lang == LANG_PULL))
+        err = BAD(in, "conflicting_fields", "user is for handlers that start processes");
     if (err)
         problem_point(&in->job.why, SLICE_LITERAL("user"));
     return err;

@@ -54,7 +54,8 @@ class Home:
         place.path.chmod(0o755) # the way to the data directory is the administrator's
         self.policy = place.path / "users"
         self.path = place.path
-        self.node = place.daemon("--slots", "4", env={"PAWL_USERS_FILE": str(self.policy)})
+        env = {"PAWL_USERS_FILE": str(self.policy), "PATH": "/usr/bin:/bin"}
+        self.node = place.daemon("--slots", "4", env=env)
 
     def start(self):
         self.node.start()
@@ -216,6 +217,28 @@ def test_a_handler_may_name_the_account_of_its_jobs(home):
     assert home.api.log(job["id"]) == b"nobody\n"
     answer = home.api.request("PUT", "/handlers/who", {"lang": "pull", "user": "nobody"})
     assert answer.status == 422, answer
+
+
+@needs_root
+def test_a_warm_context_is_its_users_own(home):
+    """Jobs of one handler that name different accounts do not share a process."""
+    home.allow("default: nobody daemon\n")
+    body = ("import os\n"
+            "open(os.environ['PAWL_TEMP_DIR'] + '/mine', 'w').write('x')\n"
+            "return '%d %d' % (os.getpid(), os.getuid())")
+    answer = home.api.request("PUT", "/handlers/warm", {"lang": "python", "body": body})
+    assert answer.status == 201, answer
+    seen = {}
+    for user in ("nobody", "daemon", "nobody"):
+        job = home.run(type="warm", user=user)
+        assert job["state"] == "done", job
+        answer = home.api.request("GET", f"/jobs/{job['id']}/result")
+        pid, uid = answer.body.decode().split()
+        assert int(uid) == pwd.getpwnam(user).pw_uid
+        seen.setdefault(user, set()).add(pid)
+    assert not seen["nobody"] & seen["daemon"]
+    home.allow("default: daemon\n")
+    home.refused("does not allow", user="nobody")
 
 
 @needs_root
