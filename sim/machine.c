@@ -115,11 +115,7 @@ static void take_answer(Machine *machine, Collected *collected, SimAsk *ask)
     if (has_bug(machine, BUG_TOUCHED_SKIPPED))
         event->number = UINT64_MAX;
     event->err = ask->err;
-    event->loaded = ask->loaded.jobs;
-    event->loaded_count = ask->loaded.count;
-    event->more = ask->loaded.more;
-    event->next_due_ms = ask->loaded.next_due_ms;
-    event->value = ask->loaded.value;
+    loaded_tell(&ask->loaded, event);
 }
 
 static void take_answers(Machine *machine, Collected *collected)
@@ -292,47 +288,12 @@ static bool append(Machine *machine, const Outbox *out)
 /* --- Effects --------------------------------------------------------------------------
  */
 
-static LoadKind load_kind(LoadWhat what)
-{
-    switch (what) {
-    case WANT_WINDOW:
-        return LOAD_WINDOW;
-    case WANT_DUE:
-        return LOAD_DUE;
-    case WANT_JOB:
-    case WANT_LAST:
-        return LOAD_JOB;
-    case WANT_KEY:
-        return LOAD_KEY;
-    case WANT_BLOCKED:
-        return LOAD_BLOCKED;
-    case WANT_OLD_DONE:
-    case WANT_OLD_OTHER:
-        break;
-    }
-    return LOAD_OLD;
-}
-
 static void ask_store(Machine *machine, const Effect *effect)
 {
     SimAsk *ask = MEM_NEW(SimAsk);
     ask->token = effect->token;
     ask->needs = memory_journal_end(&machine->journal);
-    JobStates done = STATE_BIT(JOB_DONE);
-    ask->load = (Load){
-        .kind = load_kind(effect->what),
-        .id = effect->id,
-        .tenant = slice_copy(&ask->arena, effect->tenant),
-        .queue = slice_copy(&ask->arena, effect->queue),
-        .key = slice_copy(&ask->arena, effect->key),
-        .pull = effect->pull,
-        .behind = effect->behind,
-        .priority = effect->priority,
-        .dt_ms = effect->dt_ms,
-        .behind_id = effect->behind_id,
-        .limit = effect->limit,
-        .states = effect->what == WANT_OLD_DONE ? done : STATES_FINAL & ~done,
-    };
+    ask->load = load_of(effect, &ask->arena);
     machine_ask(machine, ask);
 }
 

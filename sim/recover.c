@@ -230,6 +230,11 @@ static void load_definition(void *context, const Definition *definition)
     node_load_definition(stored->node, stored->table, definition);
 }
 
+static void load_group(void *context, const GroupCount *count)
+{
+    node_load_group(context, count->tenant, count->name, count->state, count->count);
+}
+
 static void load_definitions(Machine *machine)
 {
     const char *table;
@@ -238,6 +243,8 @@ static void load_definitions(Machine *machine)
         (void)!machine->store->kind->definitions(machine->store, stored.table,
                                                  load_definition, &stored, NULL);
     }
+    (void)!machine->store->kind->groups(machine->store, NULL, load_group, machine->node,
+                                        NULL);
 }
 
 static void open_node(Machine *machine)

@@ -202,6 +202,18 @@ static Err add_pairs(const Fields *fields, const char *option, const char *field
     return ERR_OK;
 }
 
+static void add_unique(const Fields *fields)
+{
+    const char *on_conflict = args_value(&fields->cli->args, "on-conflict");
+    if (!asked(fields, "unique", "unique"))
+        return;
+    json_object(fields->json, "unique");
+    json_cstr(fields->json, "key", args_value(&fields->cli->args, "unique"));
+    if (on_conflict)
+        json_cstr(fields->json, "on_conflict", on_conflict);
+    json_object_end(fields->json);
+}
+
 /* ID, ID:ok, ID:any or ID:fail. */
 static int add_after_item(const Fields *fields, Slice item)
 {
@@ -277,11 +289,13 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
     add_text(&fields, "queue", "queue");
     add_text(&fields, "name", "name");
     add_text(&fields, "user", "user");
+    add_text(&fields, "group", "group");
     add_text(&fields, "then", "then");
     add_text(&fields, "on-error", "on_error");
     add_flag(&fields, "held");
     add_flag(&fields, "protocol");
     add_tags(&fields);
+    add_unique(&fields);
     return add_after(&fields);
 }
 

@@ -36,6 +36,8 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                         WANT_BLOCKED, /* jobs of tenant and type (key) without a handler
                                        */
                         WANT_LAST,    /* the last job of a schedule: `id` */
+                        WANT_AFTER,   /* jobs of whose `after` something has ended */
+                        WANT_UNIQUE,  /* who holds the keys in `key` */
 } LoadWhat;
 
 typedef struct Refused { /* one job of several that cannot be taken */
@@ -43,6 +45,14 @@ typedef struct Refused { /* one job of several that cannot be taken */
     const char *problem;
     Slice detail;
 } Refused;
+
+/* What became of one job of an ADD that had to be decided one by one. */
+typedef struct AddedItem {
+    JobId id;            /* of the new job, or of the one that was there */
+    bool existed;        /* it was there */
+    const char *problem; /* refused; `id`, if there is one, is in the way */
+    Slice detail;        /* a sentence with it, or empty */
+} AddedItem;
 
 typedef struct Effect {
     EffectKind kind;
@@ -62,12 +72,13 @@ typedef struct Effect {
     Slice detail;        /* a sentence with it, or empty */
     const Refused *refused; /* ADD of several jobs */
     size_t refused_count;
-    JobStates allowed;      /* with ERR_CONFLICT: states in which it would make sense */
-    const Job *job;         /* the job as it is now, where the core has it whole */
-    uint64_t first;         /* ADD: c of the first id */
-    uint64_t count;         /* ADD: jobs added; CHANGED: jobs it speaks of */
-    bool replayed;          /* ADD: answered from an idempotency key */
-    const ClaimItem *items; /* CLAIM, RENEW, FINISH: `count` of them */
+    JobStates allowed; /* with ERR_CONFLICT: states in which it would make sense */
+    const Job *job;    /* the job as it is now, where the core has it whole */
+    uint64_t first;    /* ADD: c of the first id */
+    uint64_t count;    /* ADD: jobs added; CHANGED: jobs it speaks of */
+    bool replayed;     /* ADD: answered from an idempotency key */
+    const AddedItem *added_items; /* ADD: `count`; NULL: all new, ids in a row */
+    const ClaimItem *items;       /* CLAIM, RENEW, FINISH: `count` of them */
     /* START */
     int64_t deadline_ms; /* wall; 0: none */
     uint32_t slot;       /* 1-based */

@@ -6,6 +6,7 @@
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
+#include "core/after.h"
 #include "core/batch.h"
 #include "core/claim.h"
 
@@ -130,6 +131,7 @@ typedef struct Event {
     uint64_t number; /* APPLIED, COMMITTED; LOADED: the store held everything up to it */
     const Job *loaded; /* LOADED */
     size_t loaded_count;
+    const AfterCount *after; /* LOADED for WANT_AFTER: one per job */
     int64_t next_due_ms;     /* LOADED */
     const OpResult *results; /* COMMITTED */
     int64_t pid;             /* STARTED */

@@ -2,6 +2,8 @@
 /* lane.c - see lane.h. */
 #include "core/lane.h"
 
+#include "core/group.h"
+
 #include <assert.h>
 
 Head head_of(const Job *job, Names *names)
@@ -27,6 +29,7 @@ Head head_of(const Job *job, Names *names)
         .flags = job->flags,
         .error_depth = job->error_depth,
         .document_hash = job->document_hash,
+        .group = job->group.bytes ? group_number(job->tenant, job->group) : 0,
     };
 }
 

@@ -36,6 +36,7 @@ typedef struct Head {
     uint32_t flags;
     uint32_t error_depth;
     uint64_t document_hash;
+    uint64_t group; /* group_number; 0: none */
 } Head;
 
 Head head_of(const Job *job, Names *names);

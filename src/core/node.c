@@ -57,6 +57,8 @@ Node *node_new(const NodeOptions *options)
     node->timers.before = timer_before;
     node->next_due_ms = INT64_MIN; /* unknown: ask the store first */
     node->limits_boot = TIME_NEVER;
+    node->some_wait = true; /* likewise */
+    node->after_due = true;
     if (options->last_id)
         id_seen(&node->ids, options->last_id);
     return node;
@@ -106,12 +108,14 @@ void node_free(Node *node)
     node_limits_free(node);
     free_asked(node);
     node_keys_applied(node, UINT64_MAX);
+    node_uniques_applied(node, UINT64_MAX);
     map_done(&node->touched);
     map_done(&node->touched_before);
     map_done(&node->unblock);
     node_handlers_free(node);
     node_tenants_free(node);
     node_schedules_free(node);
+    node_groups_free(node);
     names_done(&node->names);
     mem_free(node->slots);
     arena_done(&node->own);
@@ -156,6 +160,7 @@ Effect *node_changed(Node *node, const Head *head, JobState was, JobState state)
     effect->queue = names_text(&node->names, head->queue);
     effect->type = names_text(&node->names, head->type);
     effect->count = 1;
+    node_group_moved(node, head, was, state);
     return effect;
 }
 
@@ -195,6 +200,7 @@ static const struct Definer {
     { CONTROLLER_TABLE, NULL, node_load_controller },
     { SCHEDULE_TABLE, node_define_schedule, node_load_schedule },
     { SCHEDULE_STATES, NULL, node_load_schedule_state },
+    { GROUP_TABLE, node_define_group, node_load_group_definition },
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "core/controller.h"
 #include "core/effect.h"
+#include "core/group.h"
 #include "core/handler.h"
 
 typedef struct Node Node;
@@ -72,6 +73,8 @@ bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now); /* false: unkn
  * behind the last. */
 const char *node_definitions(size_t number);
 void node_load_definition(Node *node, Slice table, const Definition *definition);
+void node_load_group(Node *node, Slice tenant, Slice name, JobState state,
+                     uint64_t count); /* so many members are in that state */
 void node_recovered(Node *node);
 
 /* One turn. */
@@ -134,6 +137,15 @@ int node_job_nice(const Node *node, const Job *job);
 /* Whether a job was changed by a later turn than `number`, or runs: what the store said
  * of it then is old. */
 bool node_changed_since(const Node *node, JobId id, uint64_t number);
+
+/* A group that has members or a definition; slices are valid until the next step. */
+typedef struct GroupFacts {
+    GroupCounts counts;
+    Slice then; /* empty: no completion job is asked for */
+    JobId completion;
+    int64_t created_ms;
+} GroupFacts;
+bool node_group(const Node *node, Slice tenant, Slice name, GroupFacts *out);
 
 /* Asserts N1 to N3; used by tests and the simulation after each step. */
 void node_check(const Node *node);

@@ -173,7 +173,7 @@ static void apply_patch(Node *node, Job *job, const Patch *patch, Op *op)
 static JobState state_when_free(Node *node, const Job *job)
 {
     Head head = head_of(job, &node->names);
-    if (!node_can_run(node, &head))
+    if ((job->flags & JOB_WAITS) || !node_can_run(node, &head))
         return JOB_BLOCKED;
     return job_waiting_state(job, node->now.wall_ms);
 }
@@ -232,8 +232,9 @@ static void decide(Node *node, const Event *event, Job *job, Op *op)
     if (op->to != JOB_BLOCKED || event->action == ACT_PATCH)
         return;
     Head head = head_of(job, &node->names);
-    op->reason = SLICE_LITERAL(REASON_NO_HANDLER);
-    op->dt_ms = job->dt_ms = node_blocked_until(node, &head);
+    bool waits = (job->flags & JOB_WAITS) != 0;
+    op->reason = waits ? SLICE_LITERAL(REASON_AFTER) : SLICE_LITERAL(REASON_NO_HANDLER);
+    op->dt_ms = job->dt_ms = waits ? TIME_WALL_MAX_MS : node_blocked_until(node, &head);
 }
 
 static void remove_waiting(Node *node, const Event *event, const Job *job)
@@ -248,6 +249,8 @@ static void remove_waiting(Node *node, const Event *event, const Job *job)
         node_changed(node, &head, job->state, JOB_CANCELLED);
         node_final(node, &head, JOB_CANCELLED, event->reason);
     }
+    node_group_removed(node, &head,
+                       state_in(job->state, STATES_FINAL) ? job->state : JOB_CANCELLED);
     node_reply(node, event->request, ERR_OK, NULL);
 }
 

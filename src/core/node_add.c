@@ -10,7 +10,14 @@
 #include "base/pack.h"
 #include "base/text.h"
 
-enum { KEY_HASH = 1, KEY_FIRST = 2, KEY_COUNT = 3, KEY_REFUSED = 4 };
+enum {
+    KEY_HASH = 1,
+    KEY_FIRST = 2,
+    KEY_COUNT = 3,
+    KEY_REFUSED = 4,
+    KEY_ITEM = 5,    /* an id each, where they are not in a row ... */
+    KEY_EXISTED = 6, /* ... and was there before */
+};
 
 typedef struct RefusedList {
     Refused *items;
@@ -43,7 +50,13 @@ static void begin_life(Node *node, Job *job)
     else
         handler_later(job);
     node_fill_limits(node, job, handler, open);
-    if (job->state == JOB_HELD)
+    if (job->after.bytes || job->group.bytes || job->unique.bytes)
+        job->flags |= JOB_LINKED;
+    if (job->after.bytes) {
+        job->flags |= JOB_WAITS;
+        node_after_begin(node, job);
+    }
+    if (job->state == JOB_HELD || job->after.bytes)
         return;
     job->state = job_waiting_state(job, node->now.wall_ms);
     Head head = head_of(job, &node->names);
@@ -63,7 +76,7 @@ static void place(Node *node, const Job *job, const Head *head)
         node_wait_until(node, job->dt_ms);
 }
 
-static bool refused(Node *node, const Event *event)
+bool node_add_refused(Node *node, const Event *event)
 {
     if (!event->request)
         return false; /* caused by a job: it has no one else to keep it */
@@ -91,6 +104,17 @@ static bool refuse(Node *node, const Event *event, const Job *job, RefusedList *
     return problem != NULL;
 }
 
+/* A job that has begun its life, into one of the turn's batches. */
+static void keep(Node *node, Job *job, Batch *batch)
+{
+    *job = job_copy(&batch->arena, job);
+    batch_op(batch, OP_ADD, job->id)->job = job;
+    Head head = head_of(job, &node->names);
+    place(node, job, &head);
+    node_group_added(node, job, 1);
+    node_changed(node, &head, job->state, job->state)->added = true;
+}
+
 static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batch,
                      RefusedList *refused)
 {
@@ -105,11 +129,7 @@ static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batc
         }
         if (!event->request)
             job->priority = node_clamp_priority(node, job);
-        *job = job_copy(&batch->arena, job);
-        batch_op(batch, OP_ADD, job->id)->job = job;
-        Head head = head_of(job, &node->names);
-        place(node, job, &head);
-        node_changed(node, &head, job->state, job->state)->added = true;
+        keep(node, job, batch);
     }
 }
 
@@ -128,6 +148,36 @@ static void tell_refused(Node *node, Effect *reply, RefusedList *refused)
     mem_free(refused->items);
 }
 
+AddedItem node_add_one(Node *node, const Event *event, const Job *from)
+{
+    Batch *batch = &node->out->batch;
+    Job *job = ARENA_NEW(&batch->arena, Job);
+    RefusedList refused = { 0 };
+    AddedItem item = { 0 };
+    *job = *from;
+    job->id =
+        id_from_count(id_take(&node->ids, node->now.wall_ms, 1), node->options.number);
+    begin_life(node, job);
+    if (refuse(node, event, job, &refused)) {
+        item.problem = refused.items[0].problem;
+        item.detail = refused.items[0].detail;
+    } else {
+        item.id = job->id;
+        keep(node, job, batch);
+        node_unique_added(node, job);
+    }
+    mem_free(refused.items);
+    return item;
+}
+
+static const Job *last_added(const Batch *batch)
+{
+    for (size_t i = batch->count; i-- > 0;)
+        if (batch->ops[i].kind == OP_ADD)
+            return batch->ops[i].job;
+    return NULL;
+}
+
 static void reply_added(Node *node, const Event *event, uint64_t first, Wait wait,
                         RefusedList *refused)
 {
@@ -137,14 +187,8 @@ static void reply_added(Node *node, const Event *event, uint64_t first, Wait wai
     reply->first = first;
     reply->count = event->count;
     tell_refused(node, reply, refused);
-    if (reply->err)
-        return;
-    for (size_t i = batch->count; i-- > 0 && event->count == 1;) {
-        if (batch->ops[i].kind != OP_ADD)
-            continue;
-        reply->job = batch->ops[i].job;
-        return;
-    }
+    if (!reply->err && event->count == 1)
+        reply->job = last_added(batch);
 }
 
 static KeyUse *find_key(Node *node, Slice tenant, Slice key)
@@ -219,6 +263,8 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
     uint64_t count = 0;
     Slice hash = { NULL, 0 };
     RefusedList refused = { 0 };
+    AddedItem *items = NULL;
+    size_t at = 0;
     while (pack_next(&value, &field)) {
         if (field.tag == KEY_REFUSED)
             unpack_refused(node, field.bytes, &refused);
@@ -228,6 +274,12 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
             first = (uint64_t)field.number;
         if (field.tag == KEY_COUNT)
             count = (uint64_t)field.number;
+        if (field.tag == KEY_ITEM && !items)
+            items = arena_take(&node->out->batch.arena, count * sizeof *items);
+        if (field.tag == KEY_ITEM && at < count)
+            items[at++].id = (JobId)field.number;
+        if (field.tag == KEY_EXISTED && at)
+            items[at - 1].existed = true;
     }
     if (!slice_equal(hash, event->key_hash)) {
         mem_free(refused.items);
@@ -237,8 +289,24 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
     Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
     reply->first = first;
     reply->count = count;
+    reply->added_items = items;
     reply->replayed = true;
     tell_refused(node, reply, &refused);
+}
+
+static void put_key(Node *node, const Event *event, KeyUse *use, Slice value)
+{
+    Op *op = node_op(node, OP_KEY, 0);
+    op->tenant = node_keep(node, event->tenant);
+    op->key = node_keep(node, event->key);
+    op->value = node_keep(node, value);
+    /* The clock may have been set back since the store was asked: what had expired by
+     * then must not come alive again. */
+    if (op->at_ms < event->next_due_ms)
+        op->at_ms = event->next_due_ms;
+    op->dt_ms = op->at_ms + (event->key_kept_ms ? event->key_kept_ms : KEY_KEPT_MS);
+    use->value = slice_copy(&use->arena, value);
+    use->number = node->out->number;
 }
 
 static void add_with_key(Node *node, const Event *event, KeyUse *use)
@@ -257,19 +325,55 @@ static void add_with_key(Node *node, const Event *event, KeyUse *use)
     pack_bytes(&value, KEY_HASH, event->key_hash);
     pack_int(&value, KEY_FIRST, (int64_t)first);
     pack_int(&value, KEY_COUNT, (int64_t)event->count);
-    Op *op = node_op(node, OP_KEY, 0);
-    op->tenant = node_keep(node, event->tenant);
-    op->key = node_keep(node, event->key);
-    op->value = node_keep(node, buf_slice(&value));
-    /* The clock may have been set back since the store was asked: what had expired by
-     * then must not come alive again. */
-    if (op->at_ms < event->next_due_ms)
-        op->at_ms = event->next_due_ms;
-    op->dt_ms = op->at_ms + (event->key_kept_ms ? event->key_kept_ms : KEY_KEPT_MS);
-    use->value = slice_copy(&use->arena, buf_slice(&value));
-    use->number = node->out->number;
+    put_key(node, event, use, buf_slice(&value));
     buf_done(&value);
     reply_added(node, event, first, WAIT_BATCH, &refused);
+}
+
+static void pack_items(Buf *value, const Event *event, const AddedItem *items,
+                       const RefusedList *refused)
+{
+    pack_bytes(value, KEY_HASH, event->key_hash);
+    pack_int(value, KEY_COUNT, (int64_t)event->count);
+    for (size_t i = 0; i < refused->count; i++)
+        pack_refused(value, &refused->items[i]);
+    for (size_t i = 0; i < event->count; i++) {
+        pack_int(value, KEY_ITEM, (int64_t)items[i].id);
+        if (items[i].existed)
+            pack_int(value, KEY_EXISTED, 1);
+    }
+}
+
+void node_add_answer_items(Node *node, const Event *event, const AddedItem *items)
+{
+    RefusedList refused = { 0 };
+    Buf value = { 0 };
+    KeyUse *use = event->key.bytes ? find_key(node, event->tenant, event->key) : NULL;
+    for (size_t i = 0; i < event->count; i++)
+        if (items[i].problem)
+            MEM_PUSH(refused.items, refused.count, refused.capacity) =
+                (Refused){ i, items[i].problem, items[i].detail };
+    pack_items(&value, event, items, &refused);
+    if (use && refused.count && event->count == 1)
+        forget_key(node, use); /* a later request may use it */
+    else if (use)
+        put_key(node, event, use, buf_slice(&value));
+    buf_done(&value);
+    bool one = event->count == 1 && !items[0].existed && !refused.count;
+    Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
+    reply->wait = WAIT_BATCH;
+    reply->first = id_count(items[0].id);
+    reply->count = event->count;
+    reply->added_items = items;
+    reply->job = one ? last_added(&node->out->batch) : NULL;
+    tell_refused(node, reply, &refused);
+}
+
+void node_add_forget_key(Node *node, const Event *event)
+{
+    KeyUse *use = event->key.bytes ? find_key(node, event->tenant, event->key) : NULL;
+    if (use)
+        forget_key(node, use);
 }
 
 static Event keep_add(Arena *arena, const Event *event)
@@ -278,8 +382,9 @@ static Event keep_add(Arena *arena, const Event *event)
     kept.tenant = slice_copy(arena, event->tenant);
     kept.key = slice_copy(arena, event->key);
     kept.key_hash = slice_copy(arena, event->key_hash);
-    kept.jobs = arena_take(arena, event->count * sizeof(Job));
-    for (size_t i = 0; i < event->count; i++)
+    size_t count = event->kind == EVENT_ADD ? event->count : 1;
+    kept.jobs = arena_take(arena, count * sizeof(Job));
+    for (size_t i = 0; i < count; i++)
         kept.jobs[i] = job_copy(arena, &event->jobs[i]);
     return kept;
 }
@@ -341,20 +446,42 @@ bool node_add_after_key(Node *node, Asked *asked, const Event *answer)
     } else if (answer->value.bytes) {
         answer_repeat(node, add, answer->value);
         forget_key(node, use);
-    } else if (refused(node, add)) {
+    } else if (node_add_refused(node, add)) {
         forget_key(node, use);
+    } else if (node_add_needs_keys(node, add)) {
+        node_ask_unique(node, asked, node_ask_again(node, asked));
+        return false;
     } else {
         add_with_key(node, add, use);
     }
     return true;
 }
 
+/* Jobs that hold keys are decided when the store has said who holds them now. */
+static void add_holding_keys(Node *node, const Event *event)
+{
+    Asked *asked;
+    Effect *effect = node_ask(node, WANT_UNIQUE, &asked);
+    asked->event = keep_add(&asked->arena, event);
+    if (event->kind == EVENT_ADD_LINES) { /* they are all one: the first */
+        Slice rest = event->body;
+        Slice line = { NULL, 0 };
+        (void)lines_next(&rest, &line);
+        asked->event.jobs[0].payload = slice_copy(&asked->arena, line);
+    }
+    node_ask_unique(node, asked, effect);
+}
+
 void node_add(Node *node, const Event *event)
 {
-    if (refused(node, event))
+    if (node_add_refused(node, event))
         return;
     if (event->key.bytes) {
         add_keyed(node, event);
+        return;
+    }
+    if (node_add_needs_keys(node, event)) {
+        add_holding_keys(node, event);
         return;
     }
     uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
@@ -365,8 +492,12 @@ void node_add(Node *node, const Event *event)
 
 void node_add_lines(Node *node, const Event *event)
 {
-    if (refused(node, event))
+    if (node_add_refused(node, event))
         return;
+    if (node_add_needs_keys(node, event)) {
+        add_holding_keys(node, event);
+        return;
+    }
     Batch *adds = &node->out->adds;
     uint64_t first = id_take(&node->ids, node->now.wall_ms, event->count);
     Job *pattern = ARENA_NEW(&adds->arena, Job);
@@ -397,6 +528,7 @@ void node_add_lines(Node *node, const Event *event)
     }
     if (pattern->state == JOB_DEFERRED || pattern->state == JOB_BLOCKED)
         node_wait_until(node, pattern->dt_ms);
+    node_group_added(node, pattern, event->count);
     Effect *changed = node_changed(node, &head, pattern->state, pattern->state);
     changed->count = event->count;
     changed->added = true;
@@ -415,11 +547,7 @@ const Job *node_add_own(Node *node, const Job *pattern)
     job->id = id_from_count(c, node->options.number);
     begin_life(node, job);
     job->priority = node_clamp_priority(node, job);
-    *job = job_copy(&batch->arena, job);
-    batch_op(batch, OP_ADD, job->id)->job = job;
-    Head head = head_of(job, &node->names);
-    place(node, job, &head);
-    node_changed(node, &head, job->state, job->state)->added = true;
+    keep(node, job, batch);
     return job;
 }
 

@@ -145,6 +145,7 @@ static void remove_ended(Node *node, const Running *running)
     Op *op = node_op(node, OP_REMOVE, running->head.id);
     op->from = STATES_FINAL;
     node_erase(node, running->head.id, running->head.attempt);
+    node_group_removed(node, &running->head, JOB_CANCELLED);
     node_reply(node, running->remove_request, ERR_OK, NULL);
 }
 
@@ -165,23 +166,12 @@ static Ending mapped_ending(const Running *running, const Ending *ending)
     return mapped;
 }
 
-/* In the same batch as the end itself: `then` with its result, and what hangs on every
- * end (node_final). */
-static void add_followers(Node *node, const Running *running, const Ending *ending,
-                          const Verdict *verdict)
-{
-    const Head *head = &running->head;
-    Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
-    if (verdict->state == JOB_DONE && head->then)
-        node_add_follower(node, head, head->then, ending->result);
-    if (state_in(verdict->state, STATES_FINAL))
-        node_final(node, head, verdict->state, error);
-}
-
 void node_final(Node *node, const Head *head, JobState state, Slice error)
 {
+    node_after_final(node);
+    node_group_final(node, head);
     if (state == JOB_FAILED || state == JOB_REJECTED)
-        node_follow_error(node, head, state, error);
+        node_follow_error(node, head, state, error); /* may delete it */
 }
 
 void node_end_attempt(Node *node, Running *running, const Ending *told)
@@ -192,13 +182,13 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     Outcome outcome = outcome_of(ending, running->timed_out, killed);
     Verdict verdict = judge(node, running, ending, &outcome);
     record_end(node, running, ending, &verdict, &outcome);
+    Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
     node->ending = ending;
     node->outcome = &outcome;
-    add_followers(node, running, ending, &verdict);
+    if (verdict.state == JOB_DONE && running->head.then)
+        node_add_follower(node, &running->head, running->head.then, ending->result);
     if (verdict.state == JOB_DONE || verdict.state == JOB_FAILED)
         add_children(node, running, ending, verdict.state);
-    node->ending = NULL;
-    node->outcome = NULL;
     node_touch(node, running->head.id);
     if (!running->warm) /* of those nothing is kept */
         forget(node, running->head.id, running->head.attempt);
@@ -206,6 +196,10 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     Effect *changed = node_changed(node, &running->head, was, verdict.state);
     changed->code = outcome.code;
     changed->run_ms = end_ms(node, running, ending) - running->started_ms;
+    if (state_in(verdict.state, STATES_FINAL))
+        node_final(node, &running->head, verdict.state, error);
+    node->ending = NULL;
+    node->outcome = NULL;
     if (running->removing && verdict.state == JOB_CANCELLED)
         remove_ended(node, running);
     Head head = running->head;

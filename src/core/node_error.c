@@ -81,11 +81,12 @@ static bool calls_handler(const Node *node, const Head *head, Slice handler)
 }
 
 /* 000: an exception deletes the job control file. */
-static void delete_failed(Node *node, const Head *head)
+static void delete_failed(Node *node, const Head *head, JobState state)
 {
     Op *op = node_op(node, OP_REMOVE, head->id);
     op->from = STATES_FINAL;
     node_erase(node, head->id, head->attempt);
+    node_group_removed(node, head, state);
 }
 
 void node_follow_error(Node *node, const Head *head, JobState state, Slice error)
@@ -112,5 +113,5 @@ void node_follow_error(Node *node, const Head *head, JobState state, Slice error
         node_add_child(node, &parent,
                        &(Job){ .type = node_keep(node, handler), .payload = payload });
     if (node->settings.on_error == FATE_DELETE)
-        delete_failed(node, head);
+        delete_failed(node, head, state);
 }

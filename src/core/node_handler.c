@@ -269,6 +269,10 @@ static void block_on(Node *node, const Job *job, int64_t until_ms)
 
 void node_blocked_due(Node *node, const Job *job)
 {
+    if (job->flags & JOB_WAITS) {
+        node_after_due(node, job);
+        return;
+    }
     Head head = head_of(job, &node->names);
     int64_t until_ms = node_blocked_until(node, &head);
     if (node_can_run(node, &head)) {

@@ -14,6 +14,12 @@ void node_add_later(Node *node);
 /* Adds a job of the node's own making: an operation of the turn's batch. Everything is
  * copied; the job in the batch is returned. */
 const Job *node_add_own(Node *node, const Job *pattern);
+/* For node_unique.c: one job of the batch; whether adds are refused now (and answered);
+ * the idempotency key of an add that comes to nothing; the answer of one that did not. */
+AddedItem node_add_one(Node *node, const Event *event, const Job *from);
+bool node_add_refused(Node *node, const Event *event);
+void node_add_forget_key(Node *node, const Event *event);
+void node_add_answer_items(Node *node, const Event *event, const AddedItem *items);
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child);
 JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child);
 void node_keys_applied(Node *node, uint64_t number);
@@ -52,6 +58,30 @@ void node_schedules_free(Node *node);
 void node_load_controller(Node *node, const Definition *definition);
 void node_controller(Node *node); /* takes, renews or gives back the lock */
 bool node_controls(const Node *node);
+
+/* node_after.c */
+void node_after_begin(Node *node, Job *job); /* a new job that waits for others */
+void node_after_final(Node *node);           /* a job became final */
+void node_ask_after(Node *node);
+void node_after_loaded(Node *node, const Event *answer);
+void node_after_due(Node *node, const Job *job);
+void node_cancel_waiting(Node *node, const Job *job, Slice reason); /* kept already */
+
+/* node_group.c */
+void node_group_added(Node *node, const Job *job, uint64_t count);
+void node_group_moved(Node *node, const Head *head, JobState was, JobState state);
+void node_group_removed(Node *node, const Head *head, JobState state);
+void node_group_final(Node *node, const Head *head); /* behind node_group_moved */
+void node_define_group(Node *node, const Event *event);
+void node_load_group_definition(Node *node, const Definition *stored);
+void node_groups_free(Node *node);
+
+/* node_unique.c */
+bool node_add_needs_keys(const Node *node, const Event *event);
+void node_ask_unique(Node *node, Asked *asked, Effect *effect);
+bool node_unique_loaded(Node *node, Asked *asked, const Event *answer); /* false: later */
+void node_unique_added(Node *node, const Job *job);
+void node_uniques_applied(Node *node, uint64_t number);
 
 /* node_act.c */
 void node_act(Node *node, const Event *event);

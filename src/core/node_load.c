@@ -262,6 +262,7 @@ bool node_touched_since(const Node *node, JobId id, uint64_t number)
 void node_applied(Node *node, uint64_t number)
 {
     node_keys_applied(node, number);
+    node_uniques_applied(node, number);
     if (number < node->touched_before_up_to)
         return;
     map_done(&node->touched_before);
@@ -382,6 +383,8 @@ static void old_loaded(Node *node, const Event *event)
         op->from = STATES_FINAL;
         node_touch(node, job->id);
         node_erase(node, job->id, job->attempt);
+        Head head = head_of(job, &node->names);
+        node_group_removed(node, &head, job->state);
     }
     if (event->more)
         node->purge_boot = node->now.boot_ms + TICK_MS;
@@ -415,6 +418,13 @@ void node_loaded(Node *node, const Event *event)
         break;
     case WANT_BLOCKED:
         node_blocked_loaded(node, asked, event);
+        break;
+    case WANT_AFTER:
+        node_after_loaded(node, event);
+        break;
+    case WANT_UNIQUE:
+        if (!node_unique_loaded(node, asked, event))
+            return;
         break;
     }
     arena_done(&asked->arena);
@@ -458,6 +468,7 @@ void node_duties(Node *node)
         node_reload_lanes(node);
         node_add_later(node);
     }
+    node_ask_after(node);
     if (node->now.boot_ms >= node->beat_boot)
         beat(node);
     if (node_controls(node) && node->now.boot_ms >= node->purge_boot) {

@@ -29,6 +29,57 @@ static void store_add(Rig *rig, const Job *job)
     assert_true(rig->count < RIG_JOBS_MAX);
     assert_null(find(rig, job->id));
     rig->jobs[rig->count++] = job_copy(&rig->arena, job);
+    Slice rest = job->after;
+    AfterItem item;
+    while ((job->flags & JOB_WAITS) && after_next(&rest, &item)) {
+        assert_true(rig->wait_count < RIG_JOBS_MAX);
+        rig->waits[rig->wait_count++] = (RigWait){
+            .parent = item.id, .child = job->id, .on = item.on, .state = STATE_GONE
+        };
+    }
+}
+
+/* Whether the parent has ended, and how. */
+static bool wait_ended(Rig *rig, const RigWait *wait, int32_t *out_state)
+{
+    const Job *parent = find(rig, wait->parent);
+    *out_state = parent ? (int32_t)parent->state : wait->state;
+    return !parent || state_in(parent->state, STATES_FINAL);
+}
+
+static AfterCount count_waits(Rig *rig, JobId child, bool *out_any)
+{
+    AfterCount count = { 0 };
+    *out_any = false;
+    for (size_t i = 0; i < rig->wait_count; i++) {
+        const RigWait *wait = &rig->waits[i];
+        int32_t state;
+        if (wait->child != child)
+            continue;
+        bool ended = wait_ended(rig, wait, &state);
+        *out_any = *out_any || ended;
+        after_count(&count, (AfterItem){ wait->on, wait->parent }, ended, state);
+    }
+    return count;
+}
+
+static void settle_waits(Rig *rig, JobId child, bool only_ended)
+{
+    for (size_t i = rig->wait_count; i-- > 0;) {
+        int32_t state;
+        if (rig->waits[i].child != child ||
+            (only_ended && !wait_ended(rig, &rig->waits[i], &state)))
+            continue;
+        rig->waits[i] = rig->waits[--rig->wait_count];
+    }
+}
+
+static void parent_goes(Rig *rig, const Job *parent)
+{
+    bool final = state_in(parent->state, STATES_FINAL);
+    for (size_t i = 0; i < rig->wait_count; i++)
+        if (rig->waits[i].parent == parent->id)
+            rig->waits[i].state = final ? (int32_t)parent->state : JOB_CANCELLED;
 }
 
 static void store_lines(Rig *rig, const Op *op, uint32_t node)
@@ -98,8 +149,10 @@ static void store_move(Rig *rig, Job *job, const Op *op)
 {
     if (state_in(job->state, STATES_FINAL))
         assert_true(op->fields & FIELD_RETRY);
-    if (state_in(op->to, STATES_FINAL))
+    if (state_in(op->to, STATES_FINAL)) {
         job->finished_ms = op->at_ms;
+        job->flags &= ~(uint32_t)JOB_WAITS;
+    }
     job->reason = slice_copy(&rig->arena, op->reason);
     if (op->fields & FIELD_HANDLER) {
         Job copy = job_copy(&rig->arena, op->job);
@@ -131,6 +184,14 @@ static void store_move(Rig *rig, Job *job, const Op *op)
         job->retry_number = 0;
         job->flags &= ~(uint32_t)JOB_LOSSES;
     }
+    if (op->fields & FIELD_FREED) {
+        job->window_from_ms = op->window_from_ms;
+        job->flags &= ~(uint32_t)JOB_WAITS;
+    }
+    if ((op->fields & FIELD_FREED) || state_in(op->to, STATES_FINAL))
+        settle_waits(rig, job->id, false);
+    else if (op->fields & FIELD_MET)
+        settle_waits(rig, job->id, true);
     move(job, op->to, op->dt_ms);
 }
 
@@ -191,6 +252,8 @@ static void store_change(Rig *rig, const Op *op)
     }
     if (op->kind == OP_REMOVE) {
         assert_false(state_in(job->state, STATES_OWNED));
+        settle_waits(rig, job->id, false);
+        parent_goes(rig, job);
         *job = rig->jobs[--rig->count];
     }
 }
@@ -258,7 +321,8 @@ static bool wanted(const Effect *effect, const Job *job)
     case WANT_DUE:
         return state_in(job->state, STATES_TIMED);
     case WANT_BLOCKED:
-        return job->state == JOB_BLOCKED && slice_equal(job->tenant, effect->tenant) &&
+        return job->state == JOB_BLOCKED && !(job->flags & JOB_WAITS) &&
+               slice_equal(job->tenant, effect->tenant) &&
                slice_equal(job->type, effect->key);
     case WANT_JOB:
     case WANT_LAST:
@@ -269,10 +333,64 @@ static bool wanted(const Effect *effect, const Job *job)
     case WANT_OLD_OTHER:
         return state_in(job->state, STATES_FINAL) && job->state != JOB_DONE &&
                job->finished_ms < effect->dt_ms;
+    case WANT_AFTER:
+        return (job->flags & JOB_WAITS) != 0;
     case WANT_KEY:
+    case WANT_UNIQUE:
         break;
     }
     return false;
+}
+
+static bool holds_key(const Job *job, Slice tenant, Slice key, int64_t wall_ms)
+{
+    bool holds = false;
+    for (unsigned kind = 0; kind < UNIQUE_KINDS && !holds; kind++) {
+        Buf own = { 0 };
+        Unique unique = { 0 };
+        bool has = unique_key(job, (UniqueKind)kind, &own) &&
+                   slice_equal(job->tenant, tenant) && slice_equal(buf_slice(&own), key);
+        if (has && kind == UNIQUE_MERGE)
+            holds = state_in(job->state, STATES_WAITING) && !job->attempt;
+        else if (has && unique_read(job->unique, &unique) && unique.for_ms)
+            holds = job->created_ms + unique.for_ms > wall_ms;
+        else if (has)
+            holds = !state_in(job->state, STATES_FINAL);
+        buf_done(&own);
+    }
+    return holds;
+}
+
+/* One job for each key: the newest that holds it. */
+static void look_up_keys(Rig *rig, const Effect *effect, RigAnswer *answer)
+{
+    Slice rest = effect->key;
+    Slice tenant;
+    Slice key;
+    answer->jobs = arena_take(&rig->arena, (effect->key.bytes + 1) * sizeof(Job));
+    while (list_next(&rest, &tenant) && list_next(&rest, &key)) {
+        Job *job = &answer->jobs[answer->count++];
+        *job = job_default();
+        for (size_t i = 0; i < rig->count; i++)
+            if (rig->jobs[i].id > job->id &&
+                holds_key(&rig->jobs[i], tenant, key, effect->dt_ms))
+                *job = job_copy(&rig->arena, &rig->jobs[i]);
+    }
+}
+
+/* Of the jobs that wait those with something to look at. */
+static size_t keep_ended(Rig *rig, const Job **jobs, size_t count, AfterCount *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool any;
+        AfterCount after = count_waits(rig, jobs[i]->id, &any);
+        if (!any)
+            continue;
+        out[kept] = after;
+        jobs[kept++] = jobs[i];
+    }
+    return kept;
 }
 
 static size_t sorted(Rig *rig, const Effect *effect, const Job **out)
@@ -298,6 +416,13 @@ static void look_up(Rig *rig, const Effect *effect)
                          .err = rig->store_fails ? ERR_IO : ERR_OK,
                          .next_due_ms = TIME_NEVER };
     size_t count = sorted(rig, effect, found);
+    if (effect->what == WANT_AFTER) {
+        rig->after_asked++;
+        answer.after = arena_take(&rig->arena, (count + 1) * sizeof(AfterCount));
+        count = keep_ended(rig, found, count, answer.after);
+        if (rig->wait_count)
+            answer.value = SLICE_LITERAL("some");
+    }
     answer.jobs = arena_take(&rig->arena, (count + 1) * sizeof(Job));
     for (size_t i = 0; i < count && !answer.err; i++) {
         bool due = effect->what != WANT_DUE || found[i]->dt_ms <= effect->dt_ms;
@@ -309,6 +434,8 @@ static void look_up(Rig *rig, const Effect *effect)
         answer.next_due_ms = found[i]->dt_ms;
         break;
     }
+    if (effect->what == WANT_UNIQUE)
+        look_up_keys(rig, effect, &answer);
     for (size_t i = 0; i < rig->key_count && effect->what == WANT_KEY; i++)
         if (slice_equal(rig->keys[i].key, effect->key) &&
             slice_equal(rig->keys[i].tenant, effect->tenant) &&
@@ -329,9 +456,12 @@ static void take_effects(Rig *rig)
         }
         effect.key = slice_copy(&rig->arena, effect.key);
         effect.value = slice_copy(&rig->arena, effect.value);
-        if (effect.items)
-            effect.items = arena_copy(&rig->arena, effect.items,
-                                      effect.count * sizeof *effect.items);
+        if (effect.added_items)
+            effect.added_items = arena_copy(&rig->arena, effect.added_items,
+                                            effect.count * sizeof *effect.added_items);
+        if (effect.added_items)
+            effect.added_items = arena_copy(&rig->arena, effect.added_items,
+                                            effect.count * sizeof *effect.added_items);
         if (effect.job) {
             Job *copy = ARENA_NEW(&rig->arena, Job);
             *copy = job_copy(&rig->arena, effect.job);
@@ -376,6 +506,7 @@ void rig_answer(Rig *rig)
                                   .loaded_count = answer->count,
                                   .more = answer->more,
                                   .next_due_ms = answer->next_due_ms,
+                                  .after = answer->after,
                                   .value = answer->value },
                                 { .kind = EVENT_APPLIED, .number = answer->number } };
             one_step(rig, events, 2);
@@ -458,6 +589,20 @@ void rig_close(Rig *rig)
     mem_free(rig);
 }
 
+static void load_groups(Rig *rig)
+{
+    for (size_t i = 0; i < rig->count; i++) {
+        const Job *job = &rig->jobs[i];
+        uint64_t same = 0;
+        for (size_t k = 0; k < rig->count; k++)
+            same += rig->jobs[k].state == job->state &&
+                    slice_equal(rig->jobs[k].group, job->group) &&
+                    slice_equal(rig->jobs[k].tenant, job->tenant);
+        if (job->group.bytes)
+            node_load_group(rig->node, job->tenant, job->group, job->state, same);
+    }
+}
+
 void rig_reopen(Rig *rig, bool alive)
 {
     node_free(rig->node);
@@ -470,6 +615,7 @@ void rig_reopen(Rig *rig, bool alive)
         node_load_definition(rig->node, at->table,
                              &(Definition){ at->tenant, at->key, at->value });
     }
+    load_groups(rig);
     for (size_t i = 0; i < rig->count; i++) {
         const Job *job = &rig->jobs[i];
         if (job->state == JOB_READY)

@@ -9,6 +9,7 @@
 #define CORE_NODE_RIG_H
 
 #include "core/node.h"
+#include "core/unique.h"
 
 #define RIG_JOBS_MAX 4096
 
@@ -21,6 +22,7 @@ typedef struct RigAnswer {
     bool more;
     int64_t next_due_ms;
     Slice value;
+    AfterCount *after;
 } RigAnswer;
 
 typedef struct RigKey {
@@ -29,6 +31,13 @@ typedef struct RigKey {
     Slice value;
     int64_t expiry_ms;
 } RigKey;
+
+typedef struct RigWait { /* child waits for parent */
+    JobId parent;
+    JobId child;
+    AfterOn on;
+    int32_t state; /* how the parent ended, once it is gone */
+} RigWait;
 
 typedef struct RigDefinition { /* OP_PUT */
     Slice table;
@@ -47,6 +56,9 @@ typedef struct Rig {
     size_t count;
     RigKey keys[64];
     size_t key_count;
+    RigWait waits[RIG_JOBS_MAX];
+    size_t wait_count;
+    uint64_t after_asked; /* questions of WANT_AFTER */
     RigDefinition definitions[64];
     size_t definition_count;
     uint64_t number; /* of the last turn that wrote */

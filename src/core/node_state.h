@@ -4,16 +4,20 @@
 #define CORE_NODE_STATE_H
 
 #include "base/rng.h"
+#include "core/after.h"
 #include "core/controller.h"
+#include "core/group.h"
 #include "core/handler.h"
 #include "core/lane.h"
 #include "core/node.h"
+#include "core/node_kept.h"
 #include "core/node_pull.h"
 #include "core/outcome.h"
 #include "core/queue.h"
 #include "core/schedule.h"
 #include "core/slot.h"
 #include "core/tenant.h"
+#include "core/unique.h"
 
 #define TICK_MS            1000 /* a pass at least this often (S3.50) */
 #define DUE_LOAD_MAX       500  /* promotions per step: a batch stays small */
@@ -30,6 +34,8 @@
 #define SCAN_JOBS_MAX      1000  /* heads looked at per lane and pass (skip, backfill) */
 #define REASON_NO_HANDLER  "no_handler"
 #define ERROR_DEPTH_MAX    8 /* on_error steps in a row */
+#define REASON_AFTER       "waits for other jobs"
+#define PROBLEM_UNIQUE     "unique_conflict"
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_CONT = 18, SIGNAL_STOP = 19 };
 
 typedef enum StopStage { STOP_NOT, STOP_TERM, STOP_KILL } StopStage;
@@ -75,40 +81,6 @@ typedef struct Asked {
     struct Asked *behind; /* next action on the same job */
 } Asked;
 
-/* An idempotency key that was decided and may not be in the store yet. */
-typedef struct KeyUse {
-    struct KeyUse *next;
-    uint64_t number; /* of the turn that wrote it; UINT64_MAX: still being decided */
-    uint64_t hash;
-    Arena arena;
-    Slice tenant;
-    Slice key;
-    Slice value;
-} KeyUse;
-
-/* The newest version of a handler, as the node knows it. */
-typedef struct HandlerEntry {
-    Arena arena;
-    Handler handler;
-    uint32_t warm; /* node_batch_kind */
-    Pace pace;
-} HandlerEntry;
-
-/* A schedule as the node knows it. */
-typedef struct ScheduleEntry {
-    HeapNode due;    /* must be first: its place among those that will be due */
-    int64_t due_ms;  /* next_ms, or when to look again */
-    int64_t next_ms; /* the planned time that comes next; TIME_NEVER: none */
-    uint32_t tenant;
-    uint32_t name;
-    Arena arena;
-    Schedule schedule; /* cron empty: only its state is known */
-    ScheduleState state;
-    Cron cron;
-    Zone zone;
-    bool asking; /* the store is asked for its last job */
-} ScheduleEntry;
-
 struct Node {
     NodeOptions options;
     NodeSettings settings;
@@ -151,8 +123,15 @@ struct Node {
     uint64_t touched_up_to;
     Map touched_before; /* the generation before: goes when the store has applied it */
     uint64_t touched_before_up_to;
-    int64_t reload_boot; /* lanes whose load failed are asked again then */
+    int64_t reload_boot;   /* lanes whose load failed are asked again then */
+    Map groups;            /* by group_number: node_group.c */
+    bool some_wait;        /* a job may wait for another */
+    bool after_due;        /* there may be children to look at */
+    bool after_loading;    /* they are asked for */
+    int64_t after_boot;    /* not before */
+    uint64_t after_number; /* of the last turn that added a job that waits */
     KeyUse *keys;
+    UniqueUse *uniques; /* taken and perhaps not in the store yet */
     Asked *later; /* adds that no one would send again, until the store can answer */
     int64_t next_due_ms; /* earliest dt of deferred and retrying jobs */
     bool due_loading;

@@ -261,10 +261,13 @@ static void write_entry(Buf *out, const Entry *entry, const Call *call, bool exp
         return;
     }
     char id[ID_TEXT_BYTES];
-    id_text(id_from_count(call->first + (uint64_t)entry->job, call->node), id);
+    id_text(api_added_id(call, (uint64_t)entry->job), id);
     buf_add(out, ",\"id\":\"", 7);
     buf_add(out, id, ID_TEXT_BYTES - 1);
-    buf_add(out, "\"}\n", 3);
+    if (call->added && call->added[entry->job].existed)
+        buf_add_text(out, "\",\"existing\":true}\n");
+    else
+        buf_add(out, "\"}\n", 3);
 }
 
 /* What only the node could tell: its queue or a resource does not allow the job. */
@@ -338,13 +341,20 @@ static void go_on(Exchange *exchange, Call *call)
         reply_summary(exchange, bulk);
 }
 
+/* A chunk of one job fails with it, and only with it. */
+static bool is_jobs_own(const Call *call)
+{
+    return call->event.count == 1 && call->err == ERR_INVALID && call->problem &&
+           strcmp(call->problem, "idempotency_mismatch") != 0;
+}
+
 static void chunk_done(Exchange *exchange, Call *call)
 {
     Bulk *bulk = exchange->state;
     bulk->calls_out--;
     for (Chunk *chunk = bulk->oldest; chunk; chunk = chunk->next)
         chunk->done = chunk->done || chunk->call == call;
-    if (call->err && !bulk->first_passed) {
+    if (call->err && !bulk->first_passed && !is_jobs_own(call)) {
         exchange_failed(exchange, call);
         return;
     }

@@ -258,6 +258,11 @@ void api_load_job(Exchange *exchange, Step *then)
     exchange_send(exchange, call);
 }
 
+JobId api_added_id(const Call *call, uint64_t k)
+{
+    return call->added ? call->added[k].id : id_from_count(call->first + k, call->node);
+}
+
 void api_reply_job(Exchange *exchange, Call *call)
 {
     if (call->err) {

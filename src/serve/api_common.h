@@ -53,6 +53,9 @@ void api_load_job(Exchange *exchange, Step *then);
 /* For read(): the same inside a call that loads more. False: call->err says why. */
 bool call_load_job(Call *call, Store *store, JobId id);
 
+/* The id of job k of an ADD: new, or the one that was there. */
+JobId api_added_id(const Call *call, uint64_t k);
+
 /* 200 with the bare job: the last step of many handlers. */
 void api_reply_job(Exchange *exchange, Call *call);
 

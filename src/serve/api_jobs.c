@@ -78,6 +78,15 @@ static void replayed_loaded(Exchange *exchange, Call *call)
         reply_added(exchange, &call->job, 201);
 }
 
+/* It was there already: a unique key, or a highlander type. */
+static void existing_loaded(Exchange *exchange, Call *call)
+{
+    if (call->err)
+        exchange_failed(exchange, call);
+    else
+        reply_added(exchange, &call->job, 200);
+}
+
 static void read_ended(Call *call, Store *store)
 {
     Exchange *exchange = call->context;
@@ -150,14 +159,15 @@ static void added(Exchange *exchange, Call *call)
         exchange_failed(exchange, call);
         return;
     }
-    exchange->id = id_from_count(call->first, call->node);
+    exchange->id = api_added_id(call, 0);
     if (call->replayed)
         exchange_add_header(exchange, "Idempotency-Replayed", "true");
+    bool existed = call->added && call->added[0].existed;
     adding->job = call->has_job ? &call->job : NULL;
     if (adding->wait)
         wait_on(exchange);
     else if (!call->has_job)
-        api_load_job(exchange, replayed_loaded);
+        api_load_job(exchange, existed ? existing_loaded : replayed_loaded);
     else
         reply_added(exchange, &call->job, 201);
 }

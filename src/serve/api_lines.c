@@ -28,7 +28,7 @@ static void added(Exchange *exchange, Call *call)
         json_array(&json, "ids");
     }
     for (uint64_t k = 0; k < call->count; k++) {
-        id_text(id_from_count(call->first + k, call->node), id);
+        id_text(api_added_id(call, k), id);
         if (text) {
             buf_add(&exchange->out, id, ID_TEXT_BYTES - 1);
             buf_add_char(&exchange->out, '\n');

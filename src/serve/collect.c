@@ -205,11 +205,7 @@ static void take_node_answer(Daemon *daemon, const Ask *ask)
     event->token = ask->token;
     event->number = daemon->applied_number;
     event->err = ask->err;
-    event->loaded = ask->loaded.jobs;
-    event->loaded_count = ask->loaded.count;
-    event->more = ask->loaded.more;
-    event->next_due_ms = ask->loaded.next_due_ms;
-    event->value = ask->loaded.value;
+    loaded_tell(&ask->loaded, event);
 }
 
 static void take_start_answer(Daemon *daemon, const Ask *ask)

@@ -16,6 +16,11 @@ static void stored_definition(void *context, const Definition *definition)
     node_load_definition(stored->node, stored->table, definition);
 }
 
+static void stored_group(void *context, const GroupCount *count)
+{
+    node_load_group(context, count->tenant, count->name, count->state, count->count);
+}
+
 Err daemon_load_definitions(Daemon *daemon, Error *why)
 {
     Store *store = daemon->store;
@@ -29,6 +34,8 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     if (!err)
         err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
                                        declares_stored, daemon->declares, why);
+    if (!err)
+        err = store->kind->groups(store, NULL, stored_group, daemon->node, why);
     if (!err)
         err = alerts_open(daemon, why);
     return err;

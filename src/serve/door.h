@@ -50,6 +50,7 @@ struct Call {
     uint64_t
         first; /* ADD, ADD_LINES: c of the first id; id_from_count(first + k, node) */
     uint64_t count;
+    const AddedItem *added; /* ADD: what became of each; NULL: new ones, ids in a row */
     uint16_t node;
     bool replayed;
     const ClaimItem *items; /* CLAIM, RENEW, FINISH: `count` of them */

@@ -91,6 +91,9 @@ static void reply(Daemon *daemon, const Effect *effect)
     call->count = effect->count;
     call->node = daemon->facts.node;
     call->replayed = effect->replayed;
+    if (effect->added_items)
+        call->added = arena_copy(&call->arena, effect->added_items,
+                                 effect->count * sizeof *effect->added_items);
     if (effect->items)
         call->items = arena_copy(&call->arena, effect->items,
                                  effect->count * sizeof *effect->items);
@@ -100,49 +103,15 @@ static void reply(Daemon *daemon, const Effect *effect)
     answer(daemon, call);
 }
 
-static LoadKind load_kind(LoadWhat what)
-{
-    switch (what) {
-    case WANT_WINDOW:
-        return LOAD_WINDOW;
-    case WANT_DUE:
-        return LOAD_DUE;
-    case WANT_JOB:
-    case WANT_LAST:
-        return LOAD_JOB;
-    case WANT_KEY:
-        return LOAD_KEY;
-    case WANT_OLD_DONE:
-    case WANT_OLD_OTHER:
-        return LOAD_OLD;
-    case WANT_BLOCKED:
-        return LOAD_BLOCKED;
-    }
-    return LOAD_JOB;
-}
-
 static void ask(Daemon *daemon, const Effect *effect)
 {
-    Load load = {
-        .kind = load_kind(effect->what),
-        .id = effect->id,
-        .tenant = effect->tenant,
-        .queue = effect->queue,
-        .key = effect->key,
-        .pull = effect->pull,
-        .behind = effect->behind,
-        .priority = effect->priority,
-        .dt_ms = effect->dt_ms,
-        .behind_id = effect->behind_id,
-        .limit = effect->limit,
-        .states = effect->what == WANT_OLD_DONE
-                      ? STATE_BIT(JOB_DONE)
-                      : STATES_FINAL & ~(unsigned)STATE_BIT(JOB_DONE),
-    };
+    Arena arena = { 0 };
+    Load load = load_of(effect, &arena);
     Question question = { .token = effect->token };
     Error why;
     question.err =
         daemon->store->kind->load(daemon->store, &load, &question.loaded, &why);
+    arena_done(&arena);
     MEM_PUSH(daemon->questions, daemon->question_count, daemon->question_capacity) =
         question;
 }
@@ -295,11 +264,7 @@ static void answer_questions(Daemon *daemon)
         event->token = question->token;
         event->number = daemon->applied;
         event->err = question->err;
-        event->loaded = question->loaded.jobs;
-        event->loaded_count = question->loaded.count;
-        event->more = question->loaded.more;
-        event->next_due_ms = question->loaded.next_due_ms;
-        event->value = question->loaded.value;
+        loaded_tell(&question->loaded, event);
     }
 }
 

@@ -72,6 +72,9 @@ static void reply(Daemon *daemon, const Effect *effect)
     call->count = effect->count;
     call->node = daemon->identity.number;
     call->replayed = effect->replayed;
+    if (effect->added_items)
+        call->added = arena_copy(&call->arena, effect->added_items,
+                                 effect->count * sizeof *effect->added_items);
     if (effect->job) {
         call->job = job_copy(&call->arena, effect->job);
         call->has_job = true;
@@ -251,50 +254,13 @@ void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how)
             daemon_tell_signal(daemon, job->id, job->attempt, signals[i].number);
 }
 
-static LoadKind load_kind(LoadWhat what)
-{
-    switch (what) {
-    case WANT_WINDOW:
-        return LOAD_WINDOW;
-    case WANT_DUE:
-        return LOAD_DUE;
-    case WANT_JOB:
-    case WANT_LAST:
-        return LOAD_JOB;
-    case WANT_KEY:
-        return LOAD_KEY;
-    case WANT_OLD_DONE:
-    case WANT_OLD_OTHER:
-        return LOAD_OLD;
-    case WANT_BLOCKED:
-        return LOAD_BLOCKED;
-    }
-    return LOAD_JOB;
-}
-
 static void ask_store(Daemon *daemon, const Effect *effect)
 {
     Ask *ask = MEM_NEW(Ask);
     ask->purpose = ASK_NODE;
     ask->token = effect->token;
     ask->needs = journal_end(daemon->journal);
-    ask->load = (Load){
-        .kind = load_kind(effect->what),
-        .id = effect->id,
-        .tenant = slice_copy(&ask->arena, effect->tenant),
-        .queue = slice_copy(&ask->arena, effect->queue),
-        .key = slice_copy(&ask->arena, effect->key),
-        .pull = effect->pull,
-        .behind = effect->behind,
-        .priority = effect->priority,
-        .dt_ms = effect->dt_ms,
-        .behind_id = effect->behind_id,
-        .age_ms = effect->age_ms,
-        .limit = effect->limit,
-        .states = effect->what == WANT_OLD_DONE
-                      ? STATE_BIT(JOB_DONE)
-                      : STATES_FINAL & ~(unsigned)STATE_BIT(JOB_DONE),
-    };
+    ask->load = load_of(effect, &ask->arena);
     keeper_ask(daemon->keeper, ask);
 }
 

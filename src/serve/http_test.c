@@ -215,7 +215,7 @@ static const BadBody bad_bodies[] = {
     { RAW("{\"type\":\"a\\u0000\"}"), 422, "invalid_name" },
     { RAW("{\"type\":\"t\",\"queue\":\"a..b\"}"), 422, "invalid_name" },
     { RAW("{\"type\":\"t\",\"tenant\":\"api\"}"), 422, "invalid_name" },
-    { RAW("{\"type\":\"t\",\"after\":[\"x\"]}"), 422, "unsupported" },
+    { RAW("{\"type\":\"t\",\"after\":[\"x\"]}"), 422, "invalid_value" },
     { RAW("{\"command\":[\"a\\u0000b\"]}"), 422, "invalid_value" },
     { RAW("[{\"type\":\"t\"},"), 400, "malformed_json" },
     { RAW("[{\"type\":\"t\"}] x"), 400, "malformed_json" },

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "serve/base64.h"
+#include "serve/job_links.h"
 #include "serve/resource_json.h"
 #include "serve/users.h"
 
@@ -38,6 +39,8 @@ typedef enum ReadKind {
     READ_CWD,
     READ_CHILDREN,
     READ_RESOURCES,
+    READ_AFTER,
+    READ_UNIQUE,
 } ReadKind;
 
 typedef struct ReadRow {
@@ -77,11 +80,11 @@ static const ReadRow rows[] = {
     { "children", READ_CHILDREN, 0, 0, 0 },
     { "document_uri", READ_TEXT, AT(document_uri), JOB_PATH_MAX, 0 },
     { "param", READ_DOCUMENT, 0, 0, 0 },
-    { "after", READ_LATER, 0, 0, 0 },
+    { "after", READ_AFTER, 0, 0, 0 },
     { "then", READ_NAME, AT(then), 0, 0 },
     { "on_error", READ_NAME, AT(on_error), 0, 0 },
-    { "unique", READ_LATER, 0, 0, 0 },
-    { "group", READ_LATER, 0, 0, 0 },
+    { "unique", READ_UNIQUE, 0, 0, 0 },
+    { "group", READ_NAME, AT(group), 0, 0 },
     { "resources", READ_RESOURCES, 0, 0, 0 },
     { "user", READ_TEXT, AT(user), NAME_BYTES_MAX, 0 },
     { "id", READ_NEVER, 0, 0, 0 },
@@ -592,6 +595,10 @@ static Err read_value(JobReader *in, const ReadRow *row, const JsonIn *value)
         return read_children(in, value);
     case READ_RESOURCES:
         return wants_read(value, in->arena, &in->job.resources, &in->why);
+    case READ_AFTER:
+        return job_read_after(in, value);
+    case READ_UNIQUE:
+        return job_read_unique(in, value);
     }
     return ERR_INVALID;
 }

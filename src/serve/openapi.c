@@ -137,6 +137,15 @@ static const Shape shapes[] = {
     { "HandlerRemoved",
       "{\"type\":\"object\",\"properties\":{\"ok\":" BOOL ",\"tenant\":" STRING
       ",\"type\":" STRING ",\"removed\":" BOOL "}}" },
+    { "Group", "{\"type\":\"object\",\"properties\":{\"name\":" STRING
+               ",\"tenant\":" STRING ",\"total\":" NUMBER ",\"finished\":" NUMBER
+               ",\"progress\":" NUMBER ",\"final\":" BOOL ",\"counts\":" COUNTS
+               ",\"then\":{\"type\":[\"string\",\"null\"]},"
+               "\"completion\":{\"type\":[\"string\",\"null\"]}}}" },
+    { "NewGroup", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+                  "\"then\":{\"type\":[\"string\",\"null\"]}}}" },
+    { "GroupRemoved",
+      "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"removed\":" BOOL "}}" },
     { "HandlerBody", "{\"type\":\"string\",\"description\":\"the handler's body; or, as "
                      "application/json, the handler object\"}" },
     { "Tenant",

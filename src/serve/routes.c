@@ -6,6 +6,7 @@
 #include "serve/api_claims.h"
 #include "serve/api_controller.h"
 #include "serve/api_explain.h"
+#include "serve/api_groups.h"
 #include "serve/api_handlers.h"
 #include "serve/api_job_actions.h"
 #include "serve/api_jobs.h"
@@ -176,6 +177,14 @@ const Route routes[] = {
     { METHOD_DELETE, SCOPE_ADMIN, API "/resources/{key}", api_resource_delete,
       "delete_resource", "Forget a resource manager", "", NULL, "ResourceRemoved", 200,
       0 },
+    GET(API "/groups/{name}", SCOPE_READ, api_group_get, "get_group",
+        "How far the jobs of a group are", "tenant", "Group"),
+    { METHOD_PUT, SCOPE_OPERATE, API "/groups/{name}", api_group_put, "put_group",
+      "Name the type of the job that is added when every member is final", "tenant",
+      "NewGroup", "Group", 201, 0 },
+    { METHOD_DELETE, SCOPE_OPERATE, API "/groups/{name}", api_group_delete,
+      "delete_group", "Forget the completion job of a group; its jobs stay", "tenant",
+      NULL, "GroupRemoved", 200, 0 },
     GET(API "/config", SCOPE_READ, api_config_get, "get_config", "The settings", "",
         "Config"),
     { METHOD_PATCH, SCOPE_ADMIN, API "/config", api_config_patch, "patch_config",

@@ -72,11 +72,13 @@ static OpResult job_add(Memory *memory, const Job *job)
     memory->jobs[at] = job_keep(&row);
     rollups_add(&memory->rollups, job, 1);
     point_added(points_of(&memory->points, id_node(job->id)), job->id);
+    memory_added(memory, job);
     return OP_APPLIED;
 }
 
 static void job_remove_at(Memory *memory, size_t at)
 {
+    memory_removed(memory, &memory->jobs[at]->row.job);
     job_release(memory->jobs[at]);
     memmove(&memory->jobs[at], &memory->jobs[at + 1],
             (--memory->count - at) * sizeof(MemJob *));
@@ -116,6 +118,7 @@ static OpResult apply_to_job(Memory *memory, const Op *op)
     buf_add_slice(&changed->result,
                   op->kind == OP_FINISH ? op->result : buf_slice(&old->result));
     memory->jobs[at] = changed;
+    memory_changed(memory, op, &old->row.job, &changed->row.job);
     job_release(old);
     return OP_APPLIED;
 }
@@ -450,6 +453,7 @@ static const StoreKind memory_kind = {
     .definitions = memory_definitions,
     .counts = memory_counts,
     .rollups = memory_rollups,
+    .groups = memory_groups,
 };
 
 Store *store_memory_new(void)

@@ -23,6 +23,11 @@ typedef enum MemTableKind {
     TABLE_DEFINITIONS, /* key: table, tenant and key with NUL between */
     TABLE_KEYS,        /* key: tenant, NUL, key; number: expiry */
     TABLE_NODES,       /* key: sysid; number: beat */
+    TABLE_WAITS,       /* key: parent and child, 8 bytes each; number: AfterOn */
+    TABLE_ENDED,       /* key: parent, 8 bytes; number: its state, or STATE_GONE */
+    TABLE_GROUPS,      /* key: tenant, NUL, name, NUL, a byte: state; number: count */
+    TABLE_UNIQUE,      /* key: tenant, NUL, key; value: job, 8 bytes; number: until, 0:
+                          as long as the job needs it */
     TABLES,
 } MemTableKind;
 
@@ -47,6 +52,15 @@ MemJob *memory_find(const Memory *memory, JobId id); /* NULL: no such job */
 
 /* The parts with NUL between, as the keys of entries are. */
 void memory_key(Buf *out, const Slice *parts, size_t count);
+
+/* memory_links.c: rows beside jobs */
+void memory_added(Memory *memory, const Job *job);
+void memory_changed(Memory *memory, const Op *op, const Job *was, const Job *job);
+void memory_removed(Memory *memory, const Job *job);
+void memory_load_after(Memory *memory, const Load *load, Loaded *out);
+void memory_load_unique(Memory *memory, const Load *load, Loaded *out);
+Err memory_groups(Store *store, const GroupCount *one, GroupSink *sink, void *context,
+                  Error *why);
 
 /* memory_load.c */
 Err memory_load(Store *store, const Load *load, Loaded *out, Error *why);

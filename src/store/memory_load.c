@@ -86,7 +86,8 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_DUE:
         return state_in(job->state, STATES_TIMED);
     case LOAD_BLOCKED:
-        return job->state == JOB_BLOCKED && slice_equal(job->tenant, load->tenant) &&
+        return job->state == JOB_BLOCKED && !(job->flags & JOB_WAITS) &&
+               slice_equal(job->tenant, load->tenant) &&
                slice_equal(job->type, load->key);
     case LOAD_RUNNING:
         return state_in(job->state, STATES_OWNED) &&
@@ -99,6 +100,8 @@ static bool of_interest(const Load *load, const Job *job)
         return job->id == load->id &&
                (!load->tenant.bytes || slice_equal(load->tenant, job->tenant));
     case LOAD_KEY:
+    case LOAD_AFTER:
+    case LOAD_UNIQUE:
         break;
     }
     return false;
@@ -187,17 +190,8 @@ static void load_key(const Memory *memory, const Load *load, Loaded *out)
     out->value.data = arena_copy(&out->arena, out->value.data, out->value.bytes);
 }
 
-Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
+static void load_found(const Memory *memory, const Load *load, Loaded *out)
 {
-    (void)why;
-    Memory *memory = memory_of(store);
-    *out = (Loaded){ .next_due_ms = TIME_NEVER };
-    if (load->kind == LOAD_KEY)
-        load_key(memory, load, out);
-    if (load->kind == LOAD_ATTEMPTS)
-        load_attempts(memory, load, out);
-    if (load->kind == LOAD_KEY || load->kind == LOAD_ATTEMPTS)
-        return ERR_OK;
     Found found = { 0 };
     find(memory, load, &found);
     if (load->kind == LOAD_LANES)
@@ -216,6 +210,23 @@ Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
         break;
     }
     mem_free(found.items);
+}
+
+Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
+{
+    (void)why;
+    Memory *memory = memory_of(store);
+    *out = (Loaded){ .next_due_ms = TIME_NEVER };
+    if (load->kind == LOAD_KEY)
+        load_key(memory, load, out);
+    else if (load->kind == LOAD_ATTEMPTS)
+        load_attempts(memory, load, out);
+    else if (load->kind == LOAD_AFTER)
+        memory_load_after(memory, load, out);
+    else if (load->kind == LOAD_UNIQUE)
+        memory_load_unique(memory, load, out);
+    else
+        load_found(memory, load, out);
     return ERR_OK;
 }
 

@@ -176,6 +176,10 @@ static void change_fields(Job *job, const Op *op)
     }
     if ((op->fields & FIELD_RUN_AT) && op->window_from_ms)
         job->window_from_ms = op->window_from_ms;
+    if (op->fields & FIELD_FREED) {
+        job->window_from_ms = op->window_from_ms;
+        job->flags &= ~(uint32_t)JOB_WAITS;
+    }
 }
 
 static void change_move(Row *row, const Op *op)
@@ -183,6 +187,7 @@ static void change_move(Row *row, const Op *op)
     Job *job = &row->job;
     if (state_in(op->to, STATES_FINAL)) {
         job->finished_ms = op->at_ms;
+        job->flags &= ~(uint32_t)JOB_WAITS;
         row->run_state = RUN_NONE; /* kept by the store: see row_forgets */
     }
     job->reason = op->reason;

@@ -5,6 +5,7 @@
 
 #include "store/sqlite_commit.h"
 #include "store/sqlite_held.h"
+#include "store/sqlite_links.h"
 #include "store/sqlite_load.h"
 #include "store/sqlite_query.h"
 #include "store/sqlite_rollup.h"
@@ -157,6 +158,7 @@ static const StoreKind sqlite_kind = {
     .definitions = sqlite_definitions,
     .rollups = sqlite_rollups,
     .counts = sqlite_counts,
+    .groups = sqlite_groups,
 };
 
 /* The file's cluster must be ours; a new file becomes so. */

@@ -25,6 +25,8 @@ typedef struct Sqlite {
     bool stale; /* the catalog must be read anew */
     bool read_only;
     HeldJobs held;
+    bool waits_known; /* whether some_wait is true to the file */
+    bool some_wait;   /* a job may wait for another */
     Buf scratch;
     Rollups rollups;       /* of the commit under way */
     int64_t folded_hour;   /* statistics older than it have been coarsened */

@@ -5,6 +5,7 @@
 #include "core/resource.h"
 #include "store/sqlite_booking.h"
 #include "store/sqlite_held.h"
+#include "store/sqlite_links.h"
 #include "store/sqlite_rollup.h"
 
 #define LINES_HELD_MAX 64 /* short line adds are held: their jobs may be gone soon */
@@ -28,6 +29,7 @@ static OpResult add_job(Sqlite *sqlite, const Job *job)
         return OP_EXISTS;
     held_add(sqlite, job);
     rollups_add(&sqlite->rollups, job, 1);
+    links_added(sqlite, job);
     return OP_APPLIED;
 }
 
@@ -83,7 +85,8 @@ static OpResult add_lines(Sqlite *sqlite, const Op *op, uint32_t node)
 {
     uint64_t lines = op->count ? op->count : lines_count(op->body);
     JobId first = id_from_count(op->first, (uint16_t)node);
-    if (lines > LINES_HELD_MAX &&
+    bool linked = (op->job->flags & (JOB_LINKED | JOB_MERGES)) != 0;
+    if (lines > LINES_HELD_MAX && !linked &&
         first > points_of(&sqlite->catalog.points, node)->last_id) {
         add_new_lines(sqlite, op, node, lines);
         return OP_APPLIED;
@@ -148,7 +151,7 @@ static void keep_result(Sqlite *sqlite, const Job *job, Slice result)
 
 #define FIELDS_IN_SPEC                                                                   \
     (FIELD_PAYLOAD | FIELD_TAGS | FIELD_MAX_RUN | FIELD_RETRY | FIELD_RUN_AT |           \
-     FIELD_HANDLER) /* or beside it */
+     FIELD_HANDLER | FIELD_FREED) /* or beside it */
 
 static OpResult change_job(Sqlite *sqlite, const Op *op)
 {
@@ -160,6 +163,7 @@ static OpResult change_job(Sqlite *sqlite, const Op *op)
     if (result != OP_APPLIED)
         return result;
     if (op->kind == OP_REMOVE) {
+        links_removed(sqlite, held);
         held_remove(sqlite, held);
         return OP_APPLIED;
     }
@@ -174,10 +178,12 @@ static OpResult change_job(Sqlite *sqlite, const Op *op)
         held->rewrite = true;
     }
     rollups_change(&sqlite->rollups, row, op);
+    const Job was = { .state = row->job.state, .flags = row->job.flags };
     row_change(row, op);
     if (op->kind == OP_MOVE && (op->fields & FIELD_PAYLOAD))
         held_payload(sqlite, held, op->payload);
     held->changed = true;
+    links_changed(sqlite, held, op, &was);
     return OP_APPLIED;
 }
 
@@ -242,8 +248,10 @@ static void purge(Sqlite *sqlite, const Op *op)
             k == dead.count || (i < done.count && older(&done.items[i], &dead.items[k]));
         JobId id = take_done ? done.items[i++].id : dead.items[k++].id;
         Held *held = held_find(sqlite, id);
-        if (held)
-            held_remove(sqlite, held);
+        if (!held)
+            continue;
+        links_removed(sqlite, held);
+        held_remove(sqlite, held);
     }
     mem_free(done.items);
     mem_free(dead.items);

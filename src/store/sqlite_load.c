@@ -4,6 +4,7 @@
 
 #include "store/sqlite_booking.h"
 
+#include "store/sqlite_links.h"
 #include <stdlib.h>
 
 /* Texts that come from the catalog are copied once for a run of equal ones. */
@@ -403,6 +404,40 @@ static void load_key(Loading *in)
     sqlite3_reset(stmt);
 }
 
+static void load_after(Loading *in)
+{
+    IdList children = { 0 };
+    Loaded *out = in->out;
+    SavedRow saved;
+    if (links_any(in->sqlite))
+        out->value = slice_copy(&out->arena, SLICE_LITERAL("some"));
+    links_ended(in->sqlite, in->load->limit, &children, &out->more);
+    out->after = arena_take(&out->arena, (children.count + 1) * sizeof *out->after);
+    for (size_t i = 0; i < children.count; i++) {
+        if (!sqlite_find(in->sqlite, children.items[i], &out->arena, &saved))
+            continue;
+        saved.row.job.payload = (Slice){ NULL, 0 };
+        give(in, &saved);
+        out->after[out->count - 1] = links_after(in->sqlite, children.items[i]);
+    }
+    mem_free(children.items);
+}
+
+static void load_unique(Loading *in)
+{
+    Slice rest = in->load->key;
+    Slice tenant;
+    Slice key;
+    while (list_next(&rest, &tenant) && list_next(&rest, &key)) {
+        JobId id = links_holder(in->sqlite, tenant, key, in->load->dt_ms);
+        SavedRow saved;
+        if (id && sqlite_find(in->sqlite, id, &in->out->arena, &saved))
+            give(in, &saved);
+        else
+            MEM_PUSH(in->out->jobs, in->out->count, in->out->capacity) = job_default();
+    }
+}
+
 Err sqlite_load(Store *store, const Load *load, Loaded *out, Error *why)
 {
     static void (*const loads[])(Loading *) = {
@@ -410,7 +445,8 @@ Err sqlite_load(Store *store, const Load *load, Loaded *out, Error *why)
         [LOAD_DUE] = load_due,           [LOAD_RUNNING] = load_running,
         [LOAD_JOB] = load_job,           [LOAD_KEY] = load_key,
         [LOAD_ATTEMPTS] = load_attempts, [LOAD_OLD] = load_old,
-        [LOAD_BLOCKED] = load_blocked,
+        [LOAD_BLOCKED] = load_blocked,   [LOAD_AFTER] = load_after,
+        [LOAD_UNIQUE] = load_unique,
     };
     Sqlite *sqlite = sqlite_of(store);
     Loaded loaded = { .next_due_ms = TIME_NEVER };

@@ -83,7 +83,8 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_RETRYING] = "SELECT " HOT IDLE " AND state = 7 ORDER BY dt, id LIMIT ?1",
     [SQL_OVERDUE_BLOCKED] = "SELECT " HOT IDLE " AND state = 1 ORDER BY dt, id LIMIT ?1",
     [SQL_BLOCKED] = "SELECT " HOT " FROM job_live INDEXED BY live_blocked"
-                    " WHERE state = 1 AND type = ?1 AND lane IN"
+                    " WHERE state = 1 AND coalesce(flags, 0) & 134217728 = 0"
+                    " AND type = ?1 AND lane IN"
                     " (SELECT id FROM lane WHERE tenant = ?2) ORDER BY id LIMIT ?3",
     [SQL_RUNNING] = "SELECT " HOT IDLE
                     " AND state IN (4, 5) AND (?1 IS NULL OR lock = ?1) ORDER BY id",
@@ -147,6 +148,41 @@ static const char *const texts[SQL_STATEMENTS] = {
                     " AND at >= ?1 ORDER BY span, at, tenant, queue, type, priority",
     [SQL_ROLLUPS_OLD] = "SELECT * FROM rollup WHERE span = ?1 AND at < ?2",
     [SQL_ROLLUPS_REMOVE] = "DELETE FROM rollup WHERE span = ?1 AND at < ?2",
+    [SQL_WAIT_ANY] = "SELECT 1 FROM job_wait LIMIT 1",
+    [SQL_WAIT_ADD] = "INSERT OR IGNORE INTO job_wait(parent, child, cond)"
+                     " VALUES(?1, ?2, ?3)",
+    [SQL_WAIT_FOR] = "SELECT 1 FROM job_wait WHERE parent = ?1 LIMIT 1",
+    [SQL_WAIT_REMOVE] = "DELETE FROM job_wait WHERE parent = ?1 AND child = ?2",
+    [SQL_WAITS_OF] = "SELECT w.parent, w.cond, e.parent IS NOT NULL, e.state"
+                     " FROM job_wait w INDEXED BY wait_child"
+                     " LEFT JOIN job_ended e ON e.parent = w.parent"
+                     " WHERE w.child = ?1 ORDER BY w.parent",
+    [SQL_WAITS_ENDED] = "SELECT w.child FROM job_ended e CROSS JOIN job_wait w"
+                        " ON w.parent = e.parent ORDER BY e.parent, w.child LIMIT ?1",
+    [SQL_ENDED_PUT] = "INSERT OR REPLACE INTO job_ended(parent, state) VALUES(?1, ?2)",
+    [SQL_ENDED_REMOVE] = "DELETE FROM job_ended WHERE parent = ?1",
+    [SQL_ENDED_SETTLE] = "DELETE FROM job_ended WHERE parent = ?1 AND NOT EXISTS"
+                         " (SELECT 1 FROM job_wait WHERE parent = ?1)",
+    [SQL_GROUP_COUNT] = "INSERT INTO job_group(tenant, name, state, count)"
+                        " VALUES(?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE"
+                        " SET count = count + excluded.count",
+    [SQL_GROUP_SETTLE] = "DELETE FROM job_group WHERE tenant = ?1 AND name = ?2"
+                         " AND state = ?3 AND count = 0",
+    [SQL_GROUPS] = "SELECT tenant, name, state, count FROM job_group"
+                   " ORDER BY tenant, name, state",
+    [SQL_GROUP] = "SELECT tenant, name, state, count FROM job_group"
+                  " WHERE tenant = ?1 AND name = ?2 ORDER BY state",
+    [SQL_UNIQUE_GET] = "SELECT job, until FROM job_unique WHERE tenant = ?1 AND key = ?2",
+    [SQL_UNIQUE_PUT] = "INSERT OR REPLACE INTO job_unique(tenant, key, job, until)"
+                       " VALUES(?1, ?2, ?3, ?4)",
+    [SQL_UNIQUE_REMOVE] = "DELETE FROM job_unique WHERE tenant = ?1 AND key = ?2"
+                          " AND job = ?3",
+    [SQL_UNIQUE_RELEASE] = "DELETE FROM job_unique WHERE tenant = ?1 AND key = ?2"
+                           " AND job = ?3 AND until IS NULL",
+    [SQL_UNIQUE_EXPIRE] = "DELETE FROM job_unique WHERE (tenant, key) IN"
+                          " (SELECT tenant, key FROM job_unique INDEXED BY unique_until"
+                          " WHERE until IS NOT NULL AND until <= ?1"
+                          " ORDER BY until, tenant, key LIMIT ?2)",
 };
 
 const char *sql_text(Sql sql)

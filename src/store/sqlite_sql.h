@@ -115,6 +115,24 @@ typedef enum Sql {
     SQL_ROLLUPS,
     SQL_ROLLUPS_OLD,
     SQL_ROLLUPS_REMOVE,
+    SQL_WAIT_ANY,
+    SQL_WAIT_ADD,
+    SQL_WAIT_FOR, /* whether anyone waits for a job */
+    SQL_WAIT_REMOVE,
+    SQL_WAITS_OF, /* a job, with how those that have ended did */
+    SQL_WAITS_ENDED,
+    SQL_ENDED_PUT,
+    SQL_ENDED_REMOVE,
+    SQL_ENDED_SETTLE, /* when no one waits any more */
+    SQL_GROUP_COUNT,
+    SQL_GROUP_SETTLE,
+    SQL_GROUPS,
+    SQL_GROUP,
+    SQL_UNIQUE_GET,
+    SQL_UNIQUE_PUT,
+    SQL_UNIQUE_REMOVE,
+    SQL_UNIQUE_RELEASE, /* unless it is held for a time */
+    SQL_UNIQUE_EXPIRE,
     SQL_STATEMENTS,
 } Sql;
 

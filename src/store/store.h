@@ -22,6 +22,7 @@
 
 #include "core/batch.h"
 #include "core/query.h"
+#include "store/load.h"
 #include "store/statistics.h"
 
 typedef struct Store Store;
@@ -33,63 +34,6 @@ typedef struct StoreOptions {
     const char *cluster; /* identity written at creation, checked after; NULL: any */
 } StoreOptions;
 
-typedef enum LoadKind {
-    LOAD_LANES,  /* the first ready job of every lane */
-    LOAD_WINDOW, /* ready jobs of one lane (`key`: its type, if it has one) in order;
-                    with age_ms in the order of dt - priority * age_ms, then id */
-    LOAD_DUE,    /* deferred, retrying and blocked jobs whose dt has come, oldest first */
-    LOAD_BLOCKED,  /* blocked jobs of tenant and type (in `key`), oldest first */
-    LOAD_RUNNING,  /* running and paused jobs of `lock` */
-    LOAD_JOB,      /* one job by id, with payload; found among final ones too */
-    LOAD_KEY,      /* an idempotency key: value in `value` */
-    LOAD_ATTEMPTS, /* all attempts of one job, oldest first, as Jobs (attempt, started_ms,
-                      finished_ms, outcome, error, node, retry_number, state: the one it
-                      is in, or left the job in) */
-    LOAD_OLD,      /* final jobs of `states` that ended before dt_ms, oldest first */
-} LoadKind;
-
-typedef struct Load {
-    LoadKind kind;
-    JobId id;
-    Slice tenant; /* LOAD_WINDOW, LOAD_KEY; LOAD_JOB, LOAD_ATTEMPTS: empty = any tenant */
-    Slice queue;
-    Slice lock; /* LOAD_RUNNING: empty = of everyone */
-    Slice key;
-    bool bare;   /* LOAD_JOB: without its payload */
-    bool pull;   /* LOAD_WINDOW: the lane of pull workers */
-    bool behind; /* LOAD_WINDOW: only jobs behind (priority, dt, id) below */
-    int64_t priority;
-    int64_t dt_ms; /* LOAD_WINDOW key; LOAD_DUE: until, itself included; LOAD_KEY: now, a
-                      key that has expired is not found (0: however old) */
-    JobId behind_id;
-    int64_t age_ms;   /* LOAD_WINDOW: see queue.h */
-    JobStates states; /* LOAD_OLD: exactly one family: done, or all other final ones */
-    uint32_t limit;   /* 0: none */
-} Load;
-
-/* Payloads up to this size come with LOAD_WINDOW; a job with a larger one has
- * JOB_PAYLOAD_APART among its flags there, and only there. */
-#define STORE_PAYLOAD_SMALL 1024
-#define JOB_PAYLOAD_APART   (1u << 31)
-
-/* Each idempotency key that is added takes away up to so many that have expired: their
- * number stays bounded without a duty of its own. */
-#define STORE_KEYS_EXPIRED_PER_ADD 2
-
-/* Nothing found is no error: count is 0, value.data is NULL. */
-typedef struct Loaded {
-    Arena arena; /* holds the slices of everything below */
-    Job *jobs;   /* without payload except for LOAD_JOB and small ones of LOAD_WINDOW;
-                    with bookings for LOAD_JOB, LOAD_RUNNING and LOAD_ATTEMPTS only */
-    size_t count;
-    size_t capacity;
-    bool more;           /* the limit cut it short */
-    int64_t next_due_ms; /* LOAD_DUE: earliest dt that is left; TIME_NEVER if none */
-    Slice value;         /* LOAD_KEY */
-} Loaded;
-
-void loaded_done(Loaded *loaded);
-
 #define STORE_TABLE_NODE "node" /* not for OP_PUT */
 
 typedef struct LaneCount { /* how many jobs of a lane are in a state */
@@ -100,6 +44,13 @@ typedef struct LaneCount { /* how many jobs of a lane are in a state */
     uint64_t count;
 } LaneCount;
 
+typedef struct GroupCount { /* how many jobs of a group are in a state */
+    Slice tenant;
+    Slice name;
+    JobState state;
+    uint64_t count;
+} GroupCount;
+
 /* Who takes the jobs of a query, one at a time; each is valid only during the call. */
 typedef struct JobSink {
     void (*take)(void *context, const Job *job);
@@ -107,6 +58,7 @@ typedef struct JobSink {
 } JobSink;
 typedef void DefinitionSink(void *context, const Definition *definition);
 typedef void CountSink(void *context, const LaneCount *count);
+typedef void GroupSink(void *context, const GroupCount *count);
 
 typedef struct StoreKind {
     const char *name;
@@ -154,6 +106,10 @@ typedef struct StoreKind {
      * start; each event is in exactly one of them. See store/rollup.h. */
     Err (*rollups)(Store *store, int64_t from_ms, RollupSink *sink, void *context,
                    Error *why);
+
+    /* Likewise of groups: of one if it is not NULL (its tenant and name), else of all. */
+    Err (*groups)(Store *store, const GroupCount *one, GroupSink *sink, void *context,
+                  Error *why);
 } StoreKind;
 
 struct Store {

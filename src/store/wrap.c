@@ -87,6 +87,10 @@ static const char *load_name(LoadKind kind)
         return "load old";
     case LOAD_BLOCKED:
         return "load blocked";
+    case LOAD_AFTER:
+        return "load after";
+    case LOAD_UNIQUE:
+        return "load unique";
     }
     return "load ?";
 }
@@ -160,6 +164,14 @@ static Err trace_rollups(Store *store, int64_t from_ms, RollupSink *sink, void *
                   trace->inner->kind->rollups(trace->inner, from_ms, sink, context, why));
 }
 
+static Err trace_groups(Store *store, const GroupCount *one, GroupSink *sink,
+                        void *context, Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "groups",
+                  trace->inner->kind->groups(trace->inner, one, sink, context, why));
+}
+
 static const StoreKind trace_kind = {
     .name = "trace",
     .close = trace_close,
@@ -174,6 +186,7 @@ static const StoreKind trace_kind = {
     .definitions = trace_definitions,
     .counts = trace_counts,
     .rollups = trace_rollups,
+    .groups = trace_groups,
 };
 
 Store *store_trace_new(Store *inner, Buf *out_trace)
@@ -293,6 +306,12 @@ static Err fault_rollups(Store *store, int64_t from_ms, RollupSink *sink, void *
     FAULTY(store, false, rollups(inner, from_ms, sink, context, why));
 }
 
+static Err fault_groups(Store *store, const GroupCount *one, GroupSink *sink,
+                        void *context, Error *why)
+{
+    FAULTY(store, false, groups(inner, one, sink, context, why));
+}
+
 static const StoreKind fault_kind = {
     .name = "fault",
     .close = fault_close,
@@ -307,6 +326,7 @@ static const StoreKind fault_kind = {
     .definitions = fault_definitions,
     .counts = fault_counts,
     .rollups = fault_rollups,
+    .groups = fault_groups,
 };
 
 Store *store_fault_new(Store *inner, StoreFault *fault)

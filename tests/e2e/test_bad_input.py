@@ -161,7 +161,7 @@ WRONG = [
     ({"name": "two\nlines"}, "invalid_value"), ({"protocol": 1}, "wrong_type"),
     ({"id": "0000000000000"}, "read_only_field"), ({"state": "done"}, "read_only_field"),
     ({"lock": "x"}, "read_only_field"), ({"attempt": 3}, "read_only_field"),
-    ({"user": "root"}, "run_as_not_allowed"), ({"after": ["x"]}, "unsupported"),
+    ({"user": "root"}, "run_as_not_allowed"), ({"after": ["x"]}, "invalid_value"),
     ({"children": "later"}, None),
 ]
 

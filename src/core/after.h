@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* after.h - what a job waits for: other jobs, and how each must end.
+ *
+ * job->after lists them as `ok:ID`, `any:ID` or `fail:ID`, each ended by NUL. `ok` wants
+ * the other job done, `fail` wants it failed or rejected, `any` only its end. A job that
+ * is not there any more has ended in a way that no one knows: enough for `any`, for the
+ * others never. One of another tenant is never what is asked for. */
+#ifndef CORE_AFTER_H
+#define CORE_AFTER_H
+
+#include "core/job.h"
+
+#define AFTER_MAX  1000 /* jobs that one job may wait for */
+#define STATE_GONE (-1) /* of a job that is not there */
+
+typedef enum AfterOn { AFTER_OK, AFTER_ANY, AFTER_FAIL } AfterOn;
+
+typedef struct AfterItem {
+    AfterOn on;
+    JobId id;
+} AfterItem;
+
+const char *after_on_name(AfterOn on);
+MUST_CHECK Err after_on_parse(Slice text, AfterOn *out_on);
+
+/* Walks job->after; items that cannot be read are left out. */
+bool after_next(Slice *rest, AfterItem *out_item);
+
+/* What stands for one of another tenant, so that its own rows stay true: the job waits
+ * for itself, in vain. */
+static inline AfterItem after_foreign(const Job *job)
+{
+    return (AfterItem){ AFTER_OK, job->id };
+}
+
+/* Adds an item to a list. */
+void after_add(Buf *list, AfterItem item);
+
+/* Whether a job that ended in `state` (a final JobState, or STATE_GONE) is what `on`
+ * waits for. If not, it never will be. */
+bool after_met(AfterOn on, int32_t state);
+
+/* Where a job stands with all that it still waits for. */
+typedef struct AfterCount {
+    uint32_t pending;    /* have not ended */
+    JobId first_pending; /* the first of them */
+    JobId broken;        /* one that ended otherwise than asked; 0: none */
+    AfterOn broken_on;
+    int32_t broken_state;
+} AfterCount;
+
+/* Counts one more; state is looked at only if it has ended. */
+void after_count(AfterCount *count, AfterItem item, bool ended, int32_t state);
+
+/* Why the job waits, or why it never will run. */
+void after_reason(Buf *out, const AfterCount *count);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c - see load.h: between the words of the node and those of the store. */
+#include "store/load.h"
+
+static LoadKind kind_of(LoadWhat what)
+{
+    switch (what) {
+    case WANT_WINDOW:
+        return LOAD_WINDOW;
+    case WANT_DUE:
+        return LOAD_DUE;
+    case WANT_JOB:
+    case WANT_LAST:
+        return LOAD_JOB;
+    case WANT_KEY:
+        return LOAD_KEY;
+    case WANT_OLD_DONE:
+    case WANT_OLD_OTHER:
+        return LOAD_OLD;
+    case WANT_BLOCKED:
+        return LOAD_BLOCKED;
+    case WANT_AFTER:
+        return LOAD_AFTER;
+    case WANT_UNIQUE:
+        return LOAD_UNIQUE;
+    }
+    return LOAD_JOB;
+}
+
+Load load_of(const Effect *effect, Arena *arena)
+{
+    const JobStates done = STATE_BIT(JOB_DONE);
+    return (Load){
+        .kind = kind_of(effect->what),
+        .id = effect->id,
+        .tenant = slice_copy(arena, effect->tenant),
+        .queue = slice_copy(arena, effect->queue),
+        .key = slice_copy(arena, effect->key),
+        .pull = effect->pull,
+        .behind = effect->behind,
+        .priority = effect->priority,
+        .dt_ms = effect->dt_ms,
+        .behind_id = effect->behind_id,
+        .age_ms = effect->age_ms,
+        .limit = effect->limit,
+        .states = effect->what == WANT_OLD_DONE ? done : STATES_FINAL & ~done,
+    };
+}
+
+void loaded_tell(const Loaded *loaded, Event *event)
+{
+    event->loaded = loaded->jobs;
+    event->loaded_count = loaded->count;
+    event->more = loaded->more;
+    event->next_due_ms = loaded->next_due_ms;
+    event->value = loaded->value;
+    event->after = loaded->after;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenes_links_test.c - what jobs have to do with each other: who waits for whom, groups,
+ * unique keys, scene by scene: see conformance.h. */
+#include "core/unique.h"
+#include "store/conformance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* --- Who waits for whom ------------------------------------------------------------- */
+
+static JobId add_child(Scene *scene, AfterOn on, JobId first, JobId second)
+{
+    Buf list = { 0 };
+    Job *job = scene_job(scene, "q");
+    after_add(&list, (AfterItem){ on, first });
+    if (second)
+        after_add(&list, (AfterItem){ on, second });
+    job->after = slice_copy(&scene->arena, buf_slice(&list));
+    job->state = JOB_BLOCKED;
+    job->flags = JOB_LINKED | JOB_WAITS;
+    buf_done(&list);
+    return scene_add(scene, job);
+}
+
+/* The only child with something to look at; id 0: there is none. */
+static AfterCount look(Scene *scene, JobId expected)
+{
+    Loaded loaded = scene_load(scene, &(Load){ .kind = LOAD_AFTER, .limit = 10 });
+    AfterCount count = { 0 };
+    assert_int_equal(loaded.count, expected ? 1 : 0);
+    if (expected) {
+        assert_int_equal(loaded.jobs[0].id, expected);
+        count = loaded.after[0];
+    }
+    loaded_done(&loaded);
+    return count;
+}
+
+static bool anyone_waits(Scene *scene)
+{
+    Loaded loaded = scene_load(scene, &(Load){ .kind = LOAD_AFTER, .limit = 10 });
+    bool anyone = loaded.value.bytes > 0;
+    loaded_done(&loaded);
+    return anyone;
+}
+
+static void finish(Scene *scene, JobId id, JobState to)
+{
+    Op op = scene_finish(scene, id, 1, to);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+static void move(Scene *scene, JobId id, JobState to, uint32_t fields)
+{
+    Op op = scene_move(scene, id, to);
+    op.fields = fields;
+    op.window_from_ms = SCENE_WALL;
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+static void a_parents_end_shows_its_children(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, parent, 0);
+    look(scene, 0);
+    assert_true(anyone_waits(scene));
+    finish(scene, parent, JOB_DONE);
+    AfterCount count = look(scene, child);
+    assert_int_equal(count.pending, 0);
+    assert_int_equal(count.broken, 0);
+    move(scene, child, JOB_READY, FIELD_FREED);
+    Job job = scene_must_get(scene, child);
+    assert_false(job.flags & JOB_WAITS);
+    assert_int_equal(job.window_from_ms, SCENE_WALL);
+    look(scene, 0);
+}
+
+static void what_is_settled_is_not_shown_again(Scene *scene)
+{
+    JobId one = scene_add_running(scene);
+    JobId two = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, one, two);
+    finish(scene, one, JOB_DONE);
+    AfterCount count = look(scene, child);
+    assert_int_equal(count.pending, 1);
+    assert_int_equal(count.first_pending, two);
+    move(scene, child, JOB_BLOCKED, FIELD_MET);
+    look(scene, 0);
+    finish(scene, two, JOB_FAILED);
+    count = look(scene, child);
+    assert_int_equal(count.pending, 0);
+    assert_int_equal(count.broken, two);
+    assert_int_equal(count.broken_state, JOB_FAILED);
+    move(scene, child, JOB_CANCELLED, 0);
+    look(scene, 0);
+    assert_false(scene_must_get(scene, child).flags & JOB_WAITS);
+}
+
+static void parents_that_are_over_or_gone_count_at_once(Scene *scene)
+{
+    JobId done = scene_add_in(scene, JOB_DONE);
+    JobId child = add_child(scene, AFTER_OK, done, 0);
+    assert_int_equal(look(scene, child).broken, 0);
+    move(scene, child, JOB_READY, FIELD_FREED);
+    JobId gone = scene_add_in(scene, JOB_DONE);
+    Op op = scene_op(OP_REMOVE, gone);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    child = add_child(scene, AFTER_OK, gone, 0);
+    AfterCount count = look(scene, child);
+    assert_int_equal(count.broken, gone);
+    assert_int_equal(count.broken_state, STATE_GONE);
+}
+
+static void a_parent_that_goes_was_cancelled_or_what_it_was(Scene *scene)
+{
+    JobId ready = scene_add_ready(scene, "q");
+    JobId child = add_child(scene, AFTER_OK, ready, 0);
+    Op op = scene_op(OP_REMOVE, ready);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(look(scene, child).broken_state, JOB_CANCELLED);
+    op = scene_op(OP_REMOVE, child);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    JobId done = scene_add_running(scene);
+    child = add_child(scene, AFTER_OK, done, 0);
+    finish(scene, done, JOB_DONE);
+    op = scene_op(OP_REMOVE, done);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(look(scene, child).broken, 0);
+}
+
+static void a_parent_that_runs_again_has_not_ended(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, parent, 0);
+    finish(scene, parent, JOB_FAILED);
+    assert_int_equal(look(scene, child).broken, parent);
+    move(scene, parent, JOB_READY, FIELD_RETRY);
+    look(scene, 0);
+}
+
+static void jobs_of_another_tenant_are_not_waited_for(Scene *scene)
+{
+    Job *job = scene_job(scene, "q");
+    job->tenant = SLICE_LITERAL("other");
+    JobId parent = scene_add(scene, job);
+    JobId child = add_child(scene, AFTER_ANY, parent, 0);
+    assert_int_equal(look(scene, child).broken_state, STATE_GONE);
+    move(scene, child, JOB_CANCELLED, 0);
+    look(scene, 0);
+}
+
+static void children_come_in_steps(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    for (int i = 0; i < 25; i++)
+        add_child(scene, AFTER_ANY, parent, 0);
+    finish(scene, parent, JOB_CANCELLED);
+    size_t freed = 0;
+    bool more = true;
+    while (more) {
+        Loaded loaded = scene_load(scene, &(Load){ .kind = LOAD_AFTER, .limit = 10 });
+        more = loaded.more;
+        for (size_t i = 0; i < loaded.count; i++)
+            move(scene, loaded.jobs[i].id, JOB_READY, FIELD_FREED);
+        freed += loaded.count;
+        loaded_done(&loaded);
+    }
+    assert_int_equal(freed, 25);
+}
+
+static void a_handler_does_not_see_who_waits_for_a_job(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, parent, 0);
+    Job job = scene_must_get(scene, child);
+    Load load = {
+        .kind = LOAD_BLOCKED, .tenant = job.tenant, .key = job.type, .limit = 10
+    };
+    Loaded loaded = scene_load(scene, &load);
+    assert_int_equal(loaded.count, 0);
+    loaded_done(&loaded);
+    move(scene, child, JOB_BLOCKED, FIELD_FREED);
+    loaded = scene_load(scene, &load);
+    assert_int_equal(loaded.count, 1);
+    loaded_done(&loaded);
+}
+
+/* --- Groups ---------------------------------------------------------------------------
+ */
+
+static void take_count(void *context, const GroupCount *count)
+{
+    uint64_t *counts = context;
+    assert_true(slice_is(count->name, "night"));
+    counts[count->state] = count->count;
+    counts[JOB_STATES] += count->count;
+}
+
+static uint64_t count_of(Scene *scene, JobState state, uint64_t *out_total)
+{
+    uint64_t counts[JOB_STATES + 1] = { 0 };
+    Error why;
+    Job *job = scene_job(scene, "q");
+    const GroupCount one = { .tenant = job->tenant, .name = SLICE_LITERAL("night") };
+    while (scene->store->kind->groups(scene->store, &one, take_count, counts, &why)) {
+        scene->failures++;
+        memset(counts, 0, sizeof counts);
+    }
+    *out_total = counts[JOB_STATES];
+    return counts[state];
+}
+
+static void expect_group(Scene *scene, JobState state, uint64_t count, uint64_t total)
+{
+    uint64_t found;
+    assert_int_equal(count_of(scene, state, &found), count);
+    assert_int_equal(found, total);
+}
+
+static JobId add_member(Scene *scene)
+{
+    Job *job = scene_job(scene, "q");
+    job->group = SLICE_LITERAL("night");
+    job->flags = JOB_LINKED;
+    return scene_add(scene, job);
+}
+
+static void groups_count_their_members(Scene *scene)
+{
+    JobId one = add_member(scene);
+    JobId two = add_member(scene);
+    expect_group(scene, JOB_READY, 2, 2);
+    Op op = scene_claim(scene, one, 1);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    expect_group(scene, JOB_RUNNING, 1, 2);
+    finish(scene, one, JOB_FAILED);
+    expect_group(scene, JOB_FAILED, 1, 2);
+    move(scene, one, JOB_READY, FIELD_RETRY);
+    expect_group(scene, JOB_READY, 2, 2);
+    move(scene, two, JOB_CANCELLED, 0);
+    op = scene_op(OP_REMOVE, two);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    expect_group(scene, JOB_READY, 1, 1);
+    op = scene_op(OP_REMOVE, one);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    expect_group(scene, JOB_READY, 0, 0);
+}
+
+static void lines_are_members(Scene *scene)
+{
+    Job *job = scene_job(scene, "q");
+    Buf body = { 0 };
+    for (int i = 0; i < 100; i++)
+        buf_add_text(&body, "line\n");
+    job->group = SLICE_LITERAL("night");
+    job->flags = JOB_LINKED;
+    Op op = scene_op(OP_ADD_LINES, job->id);
+    op.job = job;
+    op.first = id_count(job->id);
+    op.count = 100;
+    op.body = slice_copy(&scene->arena, buf_slice(&body));
+    buf_done(&body);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    expect_group(scene, JOB_READY, 100, 100);
+}
+
+/* --- Unique keys ----------------------------------------------------------------------
+ */
+
+static JobId add_unique(Scene *scene, const char *key, int64_t for_ms, uint32_t flags)
+{
+    Job *job = scene_job(scene, "q");
+    Buf text = { 0 };
+    if (key)
+        unique_write(&text, &(Unique){ slice_text(key), for_ms, CONFLICT_REJECT });
+    job->unique = slice_copy(&scene->arena, buf_slice(&text));
+    job->flags = JOB_LINKED | flags;
+    job->created_ms = SCENE_WALL;
+    buf_done(&text);
+    return scene_add(scene, job);
+}
+
+static JobId holder(Scene *scene, const char *key, int64_t wall_ms)
+{
+    Buf keys = { 0 };
+    Job *job = scene_job(scene, "q");
+    buf_add_slice(&keys, job->tenant);
+    buf_add_char(&keys, '\0');
+    buf_add_text(&keys, key);
+    buf_add_char(&keys, '\0');
+    Load load = { .kind = LOAD_UNIQUE, .key = buf_slice(&keys), .dt_ms = wall_ms };
+    Loaded loaded = scene_load(scene, &load);
+    assert_int_equal(loaded.count, 1);
+    JobId id = loaded.jobs[0].id;
+    loaded_done(&loaded);
+    buf_done(&keys);
+    return id;
+}
+
+static void a_key_is_held_until_its_job_is_final(Scene *scene)
+{
+    JobId id = add_unique(scene, "k", 0, 0);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), id);
+    assert_int_equal(holder(scene, "ul", SCENE_WALL), 0);
+    Op op = scene_claim(scene, id, 1);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), id);
+    finish(scene, id, JOB_DONE);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), 0);
+    id = add_unique(scene, "k", 0, 0);
+    op = scene_op(OP_REMOVE, id);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), 0);
+}
+
+static void a_key_with_a_time_is_held_that_long(Scene *scene)
+{
+    JobId id = add_unique(scene, "k", 5000, 0);
+    move(scene, id, JOB_CANCELLED, 0);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL + 4999), id);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL + 5000), 0);
+}
+
+static void a_newer_job_takes_the_key_over(Scene *scene)
+{
+    JobId first = add_unique(scene, "k", 0, 0);
+    JobId second = add_unique(scene, "k", 0, 0);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), second);
+    move(scene, first, JOB_CANCELLED, 0);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), second);
+}
+
+static void others_merge_only_while_it_waits(Scene *scene)
+{
+    JobId id = add_unique(scene, NULL, 0, JOB_MERGES);
+    Job job = scene_must_get(scene, id);
+    Buf key = { 0 };
+    assert_true(unique_key(&job, UNIQUE_MERGE, &key));
+    assert_int_equal(holder(scene, buf_cstr(&key), SCENE_WALL), id);
+    Op op = scene_claim(scene, id, 1);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(holder(scene, buf_cstr(&key), SCENE_WALL), 0);
+    buf_done(&key);
+}
+
+const SceneRow scenes_of_links[] = {
+    SCENE(a_parents_end_shows_its_children),
+    SCENE(what_is_settled_is_not_shown_again),
+    SCENE(parents_that_are_over_or_gone_count_at_once),
+    SCENE(a_parent_that_goes_was_cancelled_or_what_it_was),
+    SCENE(a_parent_that_runs_again_has_not_ended),
+    SCENE(jobs_of_another_tenant_are_not_waited_for),
+    SCENE(children_come_in_steps),
+    SCENE(a_handler_does_not_see_who_waits_for_a_job),
+    SCENE(groups_count_their_members),
+    SCENE(lines_are_members),
+    SCENE(a_key_is_held_until_its_job_is_final),
+    SCENE(a_key_with_a_time_is_held_that_long),
+    SCENE(a_newer_job_takes_the_key_over),
+    SCENE(others_merge_only_while_it_waits),
+    { NULL, NULL },
+};

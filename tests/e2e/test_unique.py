@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys that one job at a time may hold, against a real daemon: reject, ignore, replace, a
+time, bulk adds, races, restarts."""
+import concurrent.futures
+import json
+import pathlib
+import sys
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.daemon import Place               # noqa: E402
+
+LONG = 60
+
+
+@pytest.fixture(scope="module")
+def home():
+    with Place() as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def node(home):
+    return home.daemon("--slots", "4", "--set", "daemon.grace=500ms").start()
+
+
+@pytest.fixture
+def api(node):
+    api = node.api(LONG)
+    yield api
+    api.close()
+
+
+@pytest.fixture
+def key():
+    return "order " + uuid.uuid4().hex
+
+
+def send(api, key, on_conflict=None, hold=None, headers=None, **fields):
+    unique = {"key": key}
+    if on_conflict:
+        unique["on_conflict"] = on_conflict
+    if hold:
+        unique["for"] = hold
+    return api.request("POST", "/jobs", {"command": ["true"], "unique": unique, **fields},
+                       headers)
+
+
+def id_of(answer, status=201):
+    assert answer.status == status, answer
+    return answer.json()["id"]
+
+
+def test_reject_until_it_is_over(api, key):
+    first = id_of(send(api, key, held=True))
+    assert api.job(first)["unique"] == {"key": key, "for": "", "on_conflict": "reject"}
+    answer = send(api, key)
+    assert answer.status == 409 and answer.json()["code"] == "unique_conflict", answer
+    assert first in answer.json()["detail"]
+    assert id_of(send(api, key, tenant="other-" + key[-8:]))
+    api.act(first, "cancel")
+    second = id_of(send(api, key))
+    assert second != first
+
+
+def test_ignore_answers_with_the_one_that_is_there(api, key):
+    first = id_of(send(api, key, "ignore", held=True))
+    answer = send(api, key, "ignore")
+    assert answer.status == 200 and answer.json()["job"]["state"] == "held", answer
+    assert answer.json()["id"] == first
+    assert answer.headers["Location"].endswith(first)
+
+
+def test_replace_cancels_the_one_that_waits(home, api, key):
+    first = id_of(send(api, key, "replace", held=True))
+    door = home.path / uuid.uuid4().hex
+    second = id_of(send(api, key, "replace", command=[
+        "sh", "-c", f"while [ ! -e {door} ]; do sleep 0.02; done"]))
+    job = api.job(first)
+    assert job["state"] == "cancelled" and second in job["reason"]
+    api.until(second, "running", seconds=LONG)
+    answer = send(api, key, "replace")
+    assert answer.status == 409 and second in answer.json()["detail"]
+    door.touch()
+    api.until(second, seconds=LONG)
+    assert id_of(send(api, key, "replace"))
+
+
+def test_a_time_holds_the_key_beyond_the_end(api, key):
+    first = id_of(send(api, key, "ignore", hold="PT1H"))
+    assert api.until(first, seconds=LONG)["state"] == "done"
+    assert id_of(send(api, key, "ignore", hold="PT1H"), 200) == first
+    api.request("DELETE", f"/jobs/{first}")
+    assert id_of(send(api, key, "ignore", hold="PT1H")) != first
+
+
+def test_every_line_by_itself(api, key):
+    def line(name, on_conflict):
+        return {"command": ["true"], "held": True,
+                "unique": {"key": f"{key} {name}", "on_conflict": on_conflict}}
+    items = [line("a", "reject"), line("a", "reject"), line("a", "ignore"),
+             {"command": ["true"]}, line("b", "ignore")]
+    for answer in (api.request("POST", "/jobs", items),
+                   api.request("POST", "/jobs",
+                               "\n".join(map(json.dumps, items)).encode(),
+                               {"Content-Type": "application/x-ndjson"})):
+        told = answer.lines()
+        first = told[0].get("id") or first
+        assert told[1]["error"]["code"] == "unique_conflict"
+        assert told[2] == {"line": 3, "id": first, "existing": True}
+        assert "existing" not in told[3]
+    assert told[0]["error"]["code"] == "unique_conflict"
+    assert told[4]["existing"] is True
+    assert told[5]["summary"] == {"accepted": 3, "rejected": 2, "durable": True}
+
+
+def test_a_line_alone(api, key):
+    """One refused line is no refused request."""
+    first = id_of(send(api, key, held=True))
+    body = json.dumps({"command": ["true"], "unique": {"key": key}}).encode()
+    answer = api.request("POST", "/jobs", body, {"Content-Type": "application/x-ndjson"})
+    assert answer.status == 200 and first in answer.lines()[0]["error"]["detail"], answer
+    assert answer.lines()[1]["summary"]["rejected"] == 1
+
+
+def test_many_at_once_make_one(node, key):
+    def one(_):
+        api = node.api(LONG)
+        try:
+            return send(api, key, "ignore", held=True).json()["id"]
+        finally:
+            api.close()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(one, range(40)))) == 1
+
+
+def test_with_an_idempotency_key(api, key):
+    headers = {"Idempotency-Key": key.replace(" ", "-")}
+    first = id_of(send(api, key, headers=headers, held=True))
+    again = send(api, key, headers=headers, held=True)
+    assert id_of(again) == first and again.headers["Idempotency-Replayed"] == "true"
+    answer = send(api, key, held=True)
+    assert answer.status == 409
+
+
+def test_kill_9(home, key):
+    node = home.daemon(data=home.path / "crash").start()
+    api = node.api(LONG)
+    first = id_of(send(api, key, held=True))
+    node.restart()
+    api = node.api(LONG)
+    assert send(api, key).status == 409
+    second = id_of(send(api, key, "replace", held=True))
+    node.restart()
+    api = node.api(LONG)
+    assert api.job(first)["state"] == "cancelled"
+    assert id_of(send(api, key, "ignore"), 200) == second
+    api.close()
+
+
+def test_bad_requests(api):
+    for unique in ("k", {}, {"key": ""}, {"key": "k", "for": "soon"},
+                   {"key": "k", "on_conflict": "panic"}, {"key": "k", "till": 1}):
+        answer = api.request("POST", "/jobs", {"command": ["true"], "unique": unique})
+        assert answer.status == 422, answer
