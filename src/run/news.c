@@ -78,7 +78,8 @@ bool news_node_fault(LaunchStep step, int error_number)
     case LAUNCH_STEP_EXEC:
     case LAUNCH_STEP_USER:
         return error_number == EAGAIN || error_number == ENOMEM ||
-               error_number == EMFILE || error_number == ENFILE;
+               error_number == EMFILE || error_number == ENFILE ||
+               error_number == ETIMEDOUT; /* it did not come to begin */
     }
     return false;
 }
