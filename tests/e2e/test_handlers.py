@@ -224,6 +224,7 @@ def test_languages(tenant, lang, body):
     ({"body": "x" * ((1 << 20) + 1)}, "handler_too_large"),
     ({"lang": "exec", "body": "'open"}, "invalid_value"),
     ({"bodi": "x"}, "unknown_field"),
+    ({"batch": 10001}, "invalid_value"),
     ({"then": "not a name"}, "invalid_name"),
     ({"exit_map": {"1": 99}}, "invalid_value"),
 ])
@@ -539,6 +540,15 @@ def test_a_trial_takes_an_older_version_or_one_that_is_not_stored(tenant):
     tenant.get("new", 404)
     told = tried(tenant, "new", {"handler": {"lang": "exec", "body": "/no/such/program"}})
     assert told["code"] == "error" and "/no/such/program" in told["error"], told
+
+
+def test_a_warm_handler_is_tried_too(tenant):
+    told = tried(tenant, "warm", {"payload": "up", "handler": {
+        "lang": "python", "body": "return payload.upper()"}, "timeout": "PT60S"})
+    assert (told["code"], told["result"]) == ("ok", "UP"), told
+    told = tried(tenant, "warm", {"handler": {
+        "lang": "python", "body": "raise ValueError('no')"}, "timeout": "PT60S"})
+    assert told["code"] == "error" and "no" in told["error"], told
 
 
 def test_a_trial_that_never_ends_is_ended(tenant):
