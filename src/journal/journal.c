@@ -9,13 +9,14 @@
 #include "journal/survey.h"
 #include "journal/writer.h"
 
+#include "base/lock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ static Err lock_dir(Journal *journal, Error *why)
     if (journal->lock_fd < 0)
         return error_errno(why, "journal: cannot open %s/" LOCK_NAME,
                            journal->options.dir);
-    if (flock(journal->lock_fd, LOCK_EX | LOCK_NB)) {
+    if (!lock_soon(journal->lock_fd)) {
         if (errno == EWOULDBLOCK)
             return busy(journal, why);
         return error_errno(why, "journal: cannot lock %s", journal->options.dir);

@@ -2,6 +2,7 @@
 /* identity.c - see identity.h. */
 #include "serve/identity.h"
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -9,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -151,7 +151,7 @@ Err identity_lock(const char *data_dir, int *out_fd, Error *why)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(why, "cannot open %s", path);
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
+    if (!lock_soon(fd)) {
         ssize_t bytes = read(fd, text, sizeof text - 1);
         text[bytes > 0 ? bytes : 0] = '\0';
         text[strcspn(text, "\n")] = '\0';

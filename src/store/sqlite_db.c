@@ -10,6 +10,7 @@
 #include "store/sqlite_db.h"
 
 #include "base/buf.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "store/sqlite_schema.h"
@@ -20,7 +21,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #define PAGE_BYTES       4096
@@ -250,7 +250,7 @@ static Err own(Db *db, Error *why)
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(why, "store: cannot open %s", name);
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
+    if (!lock_soon(fd)) {
         Err err = errno == EWOULDBLOCK ? busy(fd, db->path, why)
                                        : error_errno(why, "store: cannot lock %s", name);
         close(fd);
