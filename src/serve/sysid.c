@@ -78,12 +78,14 @@ static Err write_row(Store *store, Slice sysid, const SysidClaim *claim, Error *
     return err;
 }
 
-Err sysid_reserve(Store *store, Slice sysid, const SysidClaim *claim, Error *why)
+Err sysid_reserve(Store *store, Slice sysid, const SysidClaim *claim, bool alone,
+                  Error *why)
 {
     Finding finding = { .sysid = sysid };
     Err err = find(store, &finding, why);
     const SysidClaim *there = &finding.claim;
-    if (!err && finding.found && !same_owner(there, claim) && !is_void(there, claim))
+    if (!err && !alone && finding.found && !same_owner(there, claim) &&
+        !is_void(there, claim))
         err = error_set(why, ERR_BUSY,
                         "the sysid " SLICE_FMT " is in use on this store, by process "
                         "%lld on " SLICE_FMT " with another data directory (a copy?); "

@@ -26,9 +26,11 @@ typedef struct SysidClaim {
 
 void sysid_pack(Buf *out, const SysidClaim *claim);
 
-/* ERR_BUSY: another one has it; *why says who. */
+/* ERR_BUSY: another one has it; *why says who. A store that lies in the data directory is
+ * `alone` with it: its reservation was copied, or moved to another disk, together with
+ * it, and whose it was does not matter. */
 MUST_CHECK Err sysid_reserve(Store *store, Slice sysid, const SysidClaim *claim,
-                             Error *why);
+                             bool alone, Error *why);
 
 /* Whether the store still says that it is ours; *out_ours is set on ERR_OK. */
 MUST_CHECK Err sysid_ours(Store *store, Slice sysid, const SysidClaim *claim,

@@ -47,13 +47,14 @@ static void a_name_is_reserved_once(void **state)
     copy.inode = 101;
     copy.pid = 8;
     copy.reserved_ms = NOW + 1;
-    assert_int_equal(sysid_reserve(store, NAME, &one, &why), ERR_OK);
-    assert_int_equal(sysid_reserve(store, NAME, &copy, &why), ERR_BUSY);
+    assert_int_equal(sysid_reserve(store, NAME, &one, false, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &copy, false, &why), ERR_BUSY);
     assert_non_null(strstr(why.text, "host-1f00 is in use on this store, by process 7"));
     assert_true(is_ours(store, &one));
     assert_false(is_ours(store, &copy));
     /* Another name is free. */
-    assert_int_equal(sysid_reserve(store, SLICE_LITERAL("other"), &copy, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, SLICE_LITERAL("other"), &copy, false, &why),
+                     ERR_OK);
     store_close(store);
 }
 
@@ -65,8 +66,8 @@ static void the_same_name_in_another_store_is_free(void **state)
     Store *stores[] = { open_store(), open_store() };
     SysidClaim copy = one;
     copy.inode = 101;
-    assert_int_equal(sysid_reserve(stores[0], NAME, &one, &why), ERR_OK);
-    assert_int_equal(sysid_reserve(stores[1], NAME, &copy, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(stores[0], NAME, &one, false, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(stores[1], NAME, &copy, false, &why), ERR_OK);
     assert_true(is_ours(stores[0], &one) && is_ours(stores[1], &copy));
     store_close(stores[0]);
     store_close(stores[1]);
@@ -85,9 +86,9 @@ static void it_is_renewed_by_its_owner(void **state)
     again.expires_ms = again.reserved_ms + SYSID_LIFE_MS;
     copy.inode = 101;
     copy.reserved_ms = one.expires_ms; /* when the first reservation would be over */
-    assert_int_equal(sysid_reserve(store, NAME, &one, &why), ERR_OK);
-    assert_int_equal(sysid_reserve(store, NAME, &again, &why), ERR_OK);
-    assert_int_equal(sysid_reserve(store, NAME, &copy, &why), ERR_BUSY);
+    assert_int_equal(sysid_reserve(store, NAME, &one, false, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &again, false, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &copy, false, &why), ERR_BUSY);
     store_close(store);
 }
 
@@ -103,10 +104,24 @@ static void what_no_one_can_hold_any_more_is_free(void **state)
     late.expires_ms = late.reserved_ms + SYSID_LIFE_MS;
     restarted.inode = 102;
     restarted.boot = SLICE_LITERAL("b2");
-    assert_int_equal(sysid_reserve(store, NAME, &one, &why), ERR_OK);
-    assert_int_equal(sysid_reserve(store, NAME, &late, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &one, false, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &late, false, &why), ERR_OK);
     assert_false(is_ours(store, &one)); /* it has lost it */
-    assert_int_equal(sysid_reserve(store, NAME, &restarted, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &restarted, false, &why), ERR_OK);
+    store_close(store);
+}
+
+/* A copy of a data directory has a copy of the store in it: no one else is there. */
+static void a_store_that_was_copied_with_its_directory_is_its_own(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    Store *store = open_store();
+    SysidClaim copy = one;
+    copy.inode = 101;
+    assert_int_equal(sysid_reserve(store, NAME, &one, false, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &copy, true, &why), ERR_OK);
+    assert_true(is_ours(store, &copy));
     store_close(store);
 }
 
@@ -118,12 +133,12 @@ static void it_is_released_by_its_owner_only(void **state)
     Store *store = open_store();
     SysidClaim copy = one;
     copy.inode = 101;
-    assert_int_equal(sysid_reserve(store, NAME, &one, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &one, false, &why), ERR_OK);
     assert_int_equal(sysid_release(store, NAME, &copy, &why), ERR_OK);
     assert_true(is_ours(store, &one));
     assert_int_equal(sysid_release(store, NAME, &one, &why), ERR_OK);
     assert_false(is_ours(store, &one));
-    assert_int_equal(sysid_reserve(store, NAME, &copy, &why), ERR_OK);
+    assert_int_equal(sysid_reserve(store, NAME, &copy, false, &why), ERR_OK);
     store_close(store);
 }
 
@@ -134,6 +149,7 @@ int main(void)
         cmocka_unit_test(the_same_name_in_another_store_is_free),
         cmocka_unit_test(it_is_renewed_by_its_owner),
         cmocka_unit_test(what_no_one_can_hold_any_more_is_free),
+        cmocka_unit_test(a_store_that_was_copied_with_its_directory_is_its_own),
         cmocka_unit_test(it_is_released_by_its_owner_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

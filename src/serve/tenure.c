@@ -36,6 +36,15 @@ static SysidClaim claim_now(const Daemon *daemon)
     };
 }
 
+/* The store is a file in the data directory. */
+static bool store_inside(const Daemon *daemon)
+{
+    size_t bytes = strlen(daemon->data_dir);
+    const char *path = strchr(daemon->store_url, ':');
+    return path && strncmp(path + 1, daemon->data_dir, bytes) == 0 &&
+           path[1 + bytes] == '/';
+}
+
 Err tenure_begin(Daemon *daemon, Error *why)
 {
     Tenure *tenure = &daemon->tenure;
@@ -44,8 +53,8 @@ Err tenure_begin(Daemon *daemon, Error *why)
     read_boot(tenure->boot, sizeof tenure->boot);
     SysidClaim claim = claim_now(daemon);
     tenure->renew_boot = clock_now().boot_ms + SYSID_RENEW_MS;
-    Err err =
-        sysid_reserve(daemon->store, slice_text(daemon->identity.sysid), &claim, why);
+    Err err = sysid_reserve(daemon->store, slice_text(daemon->identity.sysid), &claim,
+                            store_inside(daemon), why);
     tenure->held = !err;
     return err;
 }

@@ -167,7 +167,8 @@ def test_what_is_done_to_a_job_before_its_process_starts_is_not_lost(place, acti
     """The start waits for the store, which is slow; a signal must not overtake it."""
     mark = place.path / "mark"
     node = place.daemon("--set", "scheduling.enabled=off").start()
-    id = node.api().add(command=["/bin/sh", "-c", "sleep 0.3; echo >\"$0\"", str(mark)])["id"]
+    id = node.api().add(command=["/bin/sh", "-c", "sleep 0.3; echo >\"$0\"", str(mark)],
+                        payload="x" * 5000)["id"] # small ones come with the heads
     node.restart() # and nothing of the job is in memory
     api = node.api()
     api.until(id, "ready")
