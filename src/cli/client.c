@@ -138,6 +138,7 @@ static void add_tenant(const Client *client, const char *path, Buf *url)
     Slice text = slice_text(path);
     if (!client->tenant || !(slice_starts(text, SLICE_LITERAL("/api/v1/jobs")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/claims")) ||
+                             slice_starts(text, SLICE_LITERAL("/api/v1/events")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/handlers")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/scoreboard")) ||
                              slice_starts(text, SLICE_LITERAL("/api/v1/stats"))))

@@ -193,6 +193,11 @@ static const Option handler_options[] = {
     { 0 },
 };
 
+static const Option events_options[] = {
+    { "follow", 'f', NULL, "go on with what happens from now on" },
+    { 0 },
+};
+
 static const Option worker_options[] = {
     { "queue", 'q', "QUEUE", "only jobs of this queue; may stand several times" },
     { "type", 't', "TYPE", "only jobs of this type; may stand several times" },
@@ -447,6 +452,20 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "ls get set rm versions rollback test enable disable",
         .run = cmd_handler,
+    },
+    {
+        .name = "events",
+        .summary = "what happened to jobs lately, or happens now",
+        .usage = "[-f]",
+        .example = "pawl events -f",
+        .detail =
+            "One line for each change: when, added, started, finished or changed, the "
+            "job, its state and its type. --json prints CloudEvents, one per line. The "
+            "daemon keeps the last 16,384 changes since its start.",
+        .options = { events_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_NONE,
+        .run = cmd_events,
     },
     {
         .name = "worker",

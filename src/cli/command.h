@@ -62,6 +62,7 @@ int cmd_set(Cli *cli);
 int cmd_config(Cli *cli);
 int cmd_handler(Cli *cli);
 int cmd_worker(Cli *cli);
+int cmd_events(Cli *cli);
 int cmd_schedule(Cli *cli);
 int cmd_queue(Cli *cli);
 int cmd_resource(Cli *cli);

@@ -84,6 +84,11 @@ const Metrics *daemon_metrics(const Daemon *daemon)
     return daemon->metrics;
 }
 
+const EventLog *daemon_events(const Daemon *daemon)
+{
+    return &daemon->event_log;
+}
+
 const NodeSettings *daemon_first_settings(const Daemon *daemon)
 {
     return &daemon->node_first;
@@ -152,6 +157,7 @@ static Err open_data(Daemon *daemon, Error *why)
     if (err)
         return err;
     err = identity_begin(dir, &daemon->identity, why);
+    event_log_init(&daemon->event_log, daemon->identity.epoch, daemon->identity.sysid);
     return err ? err : claim_key_load(dir, &daemon->claim_key, why);
 }
 
@@ -749,6 +755,7 @@ static void free_memory(Daemon *daemon)
     warm_done(&daemon->warm);
     bodies_done(&daemon->bodies);
     metrics_free(daemon->metrics);
+    event_log_done(&daemon->event_log);
     declares_free(daemon->declares);
     alerts_free(daemon->alerts);
     map_done(&daemon->waiters);

@@ -69,6 +69,7 @@ void daemon_call(Daemon *daemon, Call *call);
 /* For look(): facts of the daemon, only on the loop thread. */
 Node *daemon_node(Daemon *daemon);
 const struct Metrics *daemon_metrics(const Daemon *daemon);
+const struct EventLog *daemon_events(const Daemon *daemon);
 
 /* The settings as the configuration gives them: what a setting goes back to. */
 const NodeSettings *daemon_first_settings(const Daemon *daemon);

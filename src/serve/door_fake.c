@@ -5,6 +5,7 @@
 #include "pipeline/signals.h"
 #include "serve/alerts.h"
 #include "serve/claim_token.h"
+#include "serve/event_log.h"
 #include "serve/metrics.h"
 #include "serve/settings.h"
 #include "store/memory.h"
@@ -37,6 +38,7 @@ struct Daemon {
     Node *node;
     Store *store;
     Metrics *metrics;
+    EventLog event_log;
     DaemonFacts facts;
     char *data_dir;
     Outbox out;
@@ -151,6 +153,7 @@ static void run_effect(Daemon *daemon, const Effect *effect)
         return;
     case EFFECT_CHANGED:
         metrics_changed(daemon->metrics, effect);
+        event_log_add(&daemon->event_log, effect, clock_now().wall_ms);
         return;
     case EFFECT_DEFINED:
         define(daemon, effect);
@@ -415,6 +418,11 @@ bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)
     return slice_is(key, "declared");
 }
 
+const EventLog *daemon_events(const Daemon *daemon)
+{
+    return &daemon->event_log;
+}
+
 const DaemonFacts *daemon_facts(const Daemon *daemon)
 {
     return &daemon->facts;
@@ -456,6 +464,7 @@ Daemon *fake_new(const char *data_dir, uint32_t slots)
     node_recovered(daemon->node);
     daemon->store = store_memory_new();
     daemon->metrics = metrics_new();
+    event_log_init(&daemon->event_log, 1, "fake");
     mailbox_init(&daemon->calls);
     mailbox_init(&daemon->pokes);
     pthread_create(&daemon->thread, NULL, run, daemon);
@@ -477,6 +486,7 @@ void fake_free(Daemon *daemon)
     node_free(daemon->node);
     store_close(daemon->store);
     metrics_free(daemon->metrics);
+    event_log_done(&daemon->event_log);
     outbox_done(&daemon->out);
     mem_free(daemon->events);
     mem_free(daemon->questions);

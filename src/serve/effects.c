@@ -293,6 +293,7 @@ static void log_change(const Daemon *daemon, const Effect *effect)
 static void changed(Daemon *daemon, const Effect *effect)
 {
     metrics_changed(daemon->metrics, effect);
+    event_log_add(&daemon->event_log, effect, clock_now().wall_ms);
     log_change(daemon, effect);
     processors_changed(daemon, effect); /* before anyone hears that it is final */
     if (!state_in(effect->state, STATES_FINAL))

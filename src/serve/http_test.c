@@ -83,6 +83,8 @@ static void every_route_answers(void **state)
     World *world = *state;
     for (size_t i = 0; i < route_count; i++) {
         Reply reply;
+        if (strcmp(routes[i].id, "stream_events") == 0)
+            continue; /* its answer has no end: api_events_test.c */
         world_ask(
             world,
             &(Ask){ method_name(routes[i].method), routes[i].path, "", { NULL, 0 } },

@@ -12,6 +12,7 @@
 #include "serve/daemon.h"
 #include "serve/declare_apply.h"
 #include "serve/drop.h"
+#include "serve/event_log.h"
 #include "serve/http.h"
 #include "serve/keeper.h"
 #include "serve/metrics.h"
@@ -91,6 +92,7 @@ struct Daemon {
     Http *http;
     Drop *drop;
     Metrics *metrics;
+    EventLog event_log;
     struct Alerts *alerts;
 
     Mailbox calls;   /* from the doors */

@@ -5,6 +5,7 @@
 #include "serve/api_alerts.h"
 #include "serve/api_claims.h"
 #include "serve/api_controller.h"
+#include "serve/api_events.h"
 #include "serve/api_explain.h"
 #include "serve/api_groups.h"
 #include "serve/api_handlers.h"
@@ -112,6 +113,9 @@ const Route routes[] = {
         "The exit codes of many jobs", "ids tenant", "Scoreboard"),
     { METHOD_POST, SCOPE_READ, API "/scoreboard", api_scoreboard, "ask_scoreboard",
       "The same for ids in the body", "tenant", "JobIds", "Scoreboard", 200, 0 },
+    GET(API "/events", SCOPE_READ, api_events, "stream_events",
+        "What happens to jobs, as server-sent events with CloudEvents data",
+        "tenant follow", NULL),
     GET(API "/handlers", SCOPE_READ, api_handlers_list, "list_handlers", "All handlers",
         "limit cursor tenant", "HandlerList"),
     GET(API "/handlers/{type}", SCOPE_READ, api_handler_get, "get_handler",

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to jobs, told as it happens: server-sent events and `pawl events`."""
+import http.client
+import json
+import pathlib
+import subprocess
+import sys
+import threading
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for               # noqa: E402
+from lib.daemon import Place, program      # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def node():
+    with Place() as place:
+        yield place.daemon("--slots", "2").start()
+
+
+class Listener:
+    """Reads GET /events in a thread."""
+
+    def __init__(self, node, tenant, last=None, follow=1):
+        self.events, self.conn = [], http.client.HTTPConnection(*node.address(), timeout=90)
+        self.conn.request("GET", f"/api/v1/events?tenant={tenant}&follow={follow}",
+                          headers={"Last-Event-ID": last} if last else {})
+        self.answer = self.conn.getresponse()
+        assert self.answer.status == 200, self.answer.read()
+        assert self.answer.headers["Content-Type"] == "text/event-stream"
+        self.answer.readline() # the answer has begun: from now on nothing is missed
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        event = {}
+        try:
+            for line in self.answer:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name in ("id", "event", "data"):
+                    event[name] = value
+                elif event:
+                    self.events.append(event)
+                    event = {}
+        except (OSError, ValueError, http.client.HTTPException):
+            pass
+
+    def types(self):
+        return [json.loads(event["data"])["type"].rpartition(".")[2]
+                for event in self.events if "event" not in event]
+
+    def until(self, count):
+        wait_for(lambda: len(self.events) >= count, 60, lambda: str(self.events))
+        return self.events
+
+
+def run(node, tenant):
+    api = node.api(60)
+    id = api.add(command=["true"], tenant=tenant)["id"]
+    api.until(id, seconds=60)
+    return id
+
+
+def name():
+    return "t" + uuid.uuid4().hex[:10]
+
+
+def test_each_change_is_a_cloudevent(node):
+    tenant = name()
+    listener = Listener(node, tenant)
+    run(node, name()) # of someone else
+    id = run(node, tenant)
+    listener.until(3)
+    assert listener.types() == ["added", "started", "finished"]
+    event = json.loads(listener.events[2]["data"])
+    assert event["specversion"] == "1.0" and event["subject"] == id
+    assert event["id"] == listener.events[2]["id"]
+    assert event["source"].startswith("/nodes/")
+    assert event["data"]["state"] == "done" and event["data"]["code"] == "ok"
+
+
+def test_a_listener_goes_on_where_it_was(node):
+    tenant = name()
+    listener = Listener(node, tenant)
+    run(node, tenant)
+    last = listener.until(3)[1]["id"]
+    again = Listener(node, tenant, last=last)
+    assert again.until(1)[0]["id"] == listener.events[2]["id"]
+    kept = Listener(node, tenant, follow=0) # what is kept, and then the end
+    kept.thread.join(60)
+    assert not kept.thread.is_alive() and kept.types() == ["added", "started", "finished"]
+
+
+def test_after_a_restart_a_listener_is_told_to_begin_anew():
+    with Place() as place:
+        node = place.daemon().start()
+        listener = Listener(node, "default")
+        run(node, "default")
+        last = listener.until(3)[2]["id"]
+        node.restart()
+        again = Listener(node, "default", last=last)
+        assert again.until(1)[0]["event"] == "reset"
+        run(node, "default")
+        again.until(4)
+        assert again.types() == ["added", "started", "finished"]
+        assert node.stop(60) == 0 # a listener does not hold it up
+
+
+def test_bad_input_is_refused(node):
+    api = node.api()
+    for path, headers in (("/events?follow=2", {}), ("/events?tenant=a/b", {}),
+                          ("/events", {"Last-Event-ID": "yesterday"})):
+        answer = api.request("GET", path, headers=headers)
+        assert answer.status == 422, answer
+
+
+def test_the_command_shows_them(node):
+    tenant = name()
+    id = run(node, tenant)
+    words = [program(), "events", "--server", f"unix:{node.socket()}", "--tenant", tenant]
+    shown = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           timeout=60, check=True).stdout
+    assert [line.split()[1:3] for line in shown.splitlines()] == \
+        [["added", id], ["started", id], ["finished", id]]
+    lines = subprocess.run([*words, "--json"], stdin=subprocess.DEVNULL, timeout=60,
+                           capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [json.loads(line)["data"]["id"] for line in lines] == [id] * 3
+    follower = subprocess.Popen([*words, "-f"], stdin=subprocess.DEVNULL, text=True,
+                                stdout=subprocess.PIPE)
+    seen = []
+    reader = threading.Thread(target=lambda: seen.extend(iter(follower.stdout.readline, "")),
+                              daemon=True)
+    reader.start()
+    try: # another job until it is seen: the command may begin after the first
+        wait_for(lambda: run(node, tenant) and any("finished" in line for line in seen), 60)
+    finally:
+        follower.terminate()
+        follower.wait(60)
