@@ -110,6 +110,10 @@ static void add(World *world, const Machine *machine)
         fill_lines(world, submission, tenant);
     else
         fill_jobs(world, submission, tenant);
+    /* Of several different ones some may be refused: not told apart here. */
+    if ((submission->lines || submission->count == 1) && chance(world, 40))
+        submission->jobs[0].resources =
+            chance(world, 50) ? slice_of("gpu=1", 6) : slice_of("gpu=2", 6);
     send_add(world, submission);
 }
 
@@ -204,17 +208,6 @@ static void act_on_any(World *world)
         act(world, job, action, NULL);
 }
 
-static void define(World *world, Machine *machine)
-{
-    SimRequest request = { .kind = REQUEST_DEFINE, .machine = machine->index };
-    Event event = { .kind = EVENT_DEFINE,
-                    .request = truth_request(world, &request),
-                    .table = SLICE_LITERAL("queue"),
-                    .key = queues[below(world, 4)],
-                    .value = SLICE_LITERAL("{}") };
-    machine_call(machine, &event);
-}
-
 /* Of the type that all jobs have; those with a command do not mind. */
 static void define_handler(World *world, Machine *machine)
 {
@@ -244,8 +237,9 @@ void client_step(World *world)
     Machine *machine = any_machine(world);
     if (!machine)
         return;
-    if (chance(world, 2))
-        define(world, machine);
+    if (chance(world, 5) || !machine->limited)
+        limits_change(world, machine, tenants[below(world, 2)],
+                      queues[below(world, world->profile.queues)]);
     else if (chance(world, 2))
         define_handler(world, machine);
     else if (chance(world, world->profile.act_percent))
@@ -286,6 +280,9 @@ void client_calm(World *world)
         Machine *machine = world->machines[i];
         if (!machine->node)
             continue;
+        if (!machine->lifted)
+            limits_lift(world, machine, tenants, queues);
+        machine->lifted = true;
         Calm calm = { world, machine };
         JobQuery all = { .limit = 1000000 };
         QueryEnd end;

@@ -48,6 +48,8 @@ typedef struct SimCall { /* from a client */
 #define SNAPSHOTS_MAX 4
 
 struct Machine {
+    bool limited; /* it has resources to wait for */
+    bool lifted;  /* its limits are, for the calm */
     struct World *world;
     unsigned index;
     uint16_t number; /* in ids */

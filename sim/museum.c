@@ -37,6 +37,10 @@ const char *bug_name(Bug bug)
         return "stale-starts";
     case BUG_APPLIED_TOO_EARLY:
         return "applied-too-early";
+    case BUG_LIMITS_FORGOTTEN:
+        return "limits-forgotten";
+    case BUG_BOOKINGS_FORGOTTEN:
+        return "bookings-forgotten";
     case BUGS:
         break;
     }

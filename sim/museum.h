@@ -28,6 +28,8 @@ typedef enum Bug {
     BUG_IDS_FROM_CLOCK,       /* a restart does not ask for the last id */
     BUG_STALE_STARTS,         /* starts are carried out after their launcher was lost */
     BUG_APPLIED_TOO_EARLY,    /* the store is said to have what it has not */
+    BUG_LIMITS_FORGOTTEN,     /* a restart does not load queues and resources */
+    BUG_BOOKINGS_FORGOTTEN,   /* ... or what running jobs hold */
     BUGS,
 } Bug;
 

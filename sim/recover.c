@@ -2,6 +2,9 @@
 /* recover.c - how a simulated machine is made, dies, and comes back. */
 #include "sim/machine.h"
 
+#include "core/queue.h"
+#include "core/resource.h"
+
 #include <stdio.h>
 
 Machine *machine_new(World *world, unsigned index)
@@ -214,8 +217,11 @@ static void load_into(Machine *machine, const Load *load,
     Loaded loaded = { 0 };
     Error why = { 0 };
     if (!machine->store->kind->load(machine->store, load, &loaded, &why))
-        for (size_t i = 0; i < loaded.count; i++)
+        for (size_t i = 0; i < loaded.count; i++) {
+            if (machine->world->options.bug == BUG_BOOKINGS_FORGOTTEN)
+                loaded.jobs[i].bookings = (Slice){ NULL, 0 };
             put(machine->node, &loaded.jobs[i]);
+        }
     loaded_done(&loaded);
 }
 
@@ -240,6 +246,10 @@ static void load_definitions(Machine *machine)
     const char *table;
     for (size_t i = 0; (table = node_definitions(i)); i++) {
         StoredTable stored = { machine->node, slice_text(table) };
+        bool limits =
+            slice_is(stored.table, QUEUE_TABLE) || slice_is(stored.table, RESOURCE_TABLE);
+        if (limits && machine->world->options.bug == BUG_LIMITS_FORGOTTEN)
+            continue;
         (void)!machine->store->kind->definitions(machine->store, stored.table,
                                                  load_definition, &stored, NULL);
     }

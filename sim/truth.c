@@ -106,7 +106,8 @@ static void added(World *world, Machine *machine, Submission *submission,
 
 static void not_added(World *world, Submission *submission, Err err)
 {
-    bool later = err == ERR_CONFLICT || err == ERR_UNAVAILABLE || err == ERR_FULL;
+    bool later = err == ERR_CONFLICT || err == ERR_UNAVAILABLE || err == ERR_FULL ||
+                 submission->jobs[0].resources.bytes; /* there is not so much of it */
     if (!later)
         violate(world, "I1", "s%llu is refused with %s",
                 (unsigned long long)submission->serial, err_name(err));

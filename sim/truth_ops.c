@@ -120,7 +120,7 @@ static void check_lines(World *world, Machine *machine, const Op *op)
  * ----------------------------------------------------------- */
 
 /* I8: what starts is the best of its lane. */
-static void check_claim(World *world, Machine *machine, const Job *job)
+static void check_claim(World *world, Machine *machine, const Job *job, const Op *op)
 {
     Loaded loaded = { 0 };
     Load first = { .kind = LOAD_WINDOW,
@@ -131,10 +131,12 @@ static void check_claim(World *world, Machine *machine, const Job *job)
     char id[ID_TEXT_BYTES];
     char better[ID_TEXT_BYTES];
     (void)!machine->decided->kind->load(machine->decided, &first, &loaded, NULL);
-    if (loaded.count && loaded.jobs[0].id != job->id)
+    if (loaded.count && loaded.jobs[0].id != job->id && limits_ordered(machine, job) &&
+        !loaded.jobs[0].resources.bytes) /* it may want more than there is */
         violate(world, "I8", "%s starts before %s", id_text(job->id, id),
                 id_text(loaded.jobs[0].id, better));
     loaded_done(&loaded);
+    limits_claim(world, machine, job, op);
     world->counts.starts++;
 }
 
@@ -330,7 +332,7 @@ static void check_change(World *world, Machine *machine, const Job *job, const O
     char id[ID_TEXT_BYTES];
     const JobTruth *truth = truth_job(world, op->id);
     if (op->kind == OP_CLAIM)
-        check_claim(world, machine, job);
+        check_claim(world, machine, job, op);
     if (op->kind == OP_PROGRESS)
         check_progress(world, op);
     if (op->kind == OP_FINISH)

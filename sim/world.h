@@ -130,6 +130,13 @@ static inline uint64_t below(World *world, uint64_t bound)
     return rng_below(&world->rng, bound);
 }
 
+/* limits.c: queues and resources. */
+void limits_change(World *world, Machine *machine, Slice tenant, Slice queue);
+void limits_lift(World *world, Machine *machine, const Slice *tenants,
+                 const Slice *queues);                       /* for the calm */
+bool limits_ordered(const Machine *machine, const Job *job); /* policy fair */
+void limits_claim(World *world, const Machine *machine, const Job *job, const Op *op);
+
 /* client.c: people and programs. */
 void client_step(World *world);
 void client_retries(World *world, bool all); /* of requests whose outcome is unknown */

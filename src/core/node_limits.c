@@ -397,8 +397,11 @@ static void check_manager(const Node *node, const Manager *manager)
     MapEntry entry;
     for (size_t at = 0; map_next(&node->running, &at, &entry);) {
         const Running *running = entry.value;
-        used += booking_amount(
-            booking_of(buf_slice(&running->bookings), manager->resource.def.key));
+        Slice value =
+            booking_of(buf_slice(&running->bookings), manager->resource.def.key);
+        /* A booking of the kind that it was before counts for nothing. */
+        bool listed = manager->resource.def.kind == RESOURCE_DISCRETE;
+        used += booking_has_items(value) == listed ? booking_amount(value) : 0;
     }
     /* Items that are no longer in the list are held, but not of what there is now. */
     if (manager->resource.def.kind == RESOURCE_QUANTITY)
