@@ -52,6 +52,8 @@ struct Manager;
 
 typedef struct Lane {
     HeapNode offer;           /* its place in the heap `in`; must be first */
+    int64_t since_ms;         /* while it is in a heap: since when its first job waits, */
+    JobId first_id;           /* and which one that is */
     Heap *in;                 /* offers, or those who wait for a manager; NULL: neither */
     struct Manager *waits;    /* refused `refused` for lack of this */
     struct Manager *next_for; /* it has been let out of that one's line to try again */

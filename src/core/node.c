@@ -31,11 +31,9 @@ static bool lane_before(const HeapNode *a, const HeapNode *b)
         return left->owed;
     if (left->tour != right->tour)
         return left->tour < right->tour;
-    const Head *first = lane_first(left);
-    const Head *second = lane_first(right);
-    if (first->dt_ms != second->dt_ms)
-        return first->dt_ms < second->dt_ms;
-    return first->id < second->id;
+    if (left->since_ms != right->since_ms)
+        return left->since_ms < right->since_ms;
+    return left->first_id < right->first_id;
 }
 
 static bool timer_before(const HeapNode *a, const HeapNode *b)

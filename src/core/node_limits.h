@@ -82,6 +82,8 @@ void node_book_loaded(Node *node, Running *running, Slice bookings);
 /* --- Lanes that cannot be offered ----------------------------------------------------
  */
 
+/* Into a heap of lanes. Its first head must not change while it is there. */
+void node_lane_put(Heap *heap, Lane *lane);
 /* Out of whichever heap it is in. Before anything that may change its first head. */
 void node_lane_out(Node *node, Lane *lane);
 /* Into the heap where it belongs: offers, or the line of the manager it waits for. */

@@ -26,10 +26,13 @@ void node_lane_out(Node *node, Lane *lane)
     }
 }
 
-static void put(Heap *heap, Lane *lane)
+void node_lane_put(Heap *heap, Lane *lane)
 {
+    const Head *first = lane_first(lane);
     assert(!lane->in);
     lane->in = heap;
+    lane->since_ms = first->dt_ms;
+    lane->first_id = first->id;
     heap_push(heap, &lane->offer);
 }
 
@@ -44,7 +47,7 @@ void node_line_moves(Node *node, Manager *manager)
     lane->waits = NULL;
     lane->next_for = manager;
     manager->next = lane;
-    put(&node->offers, lane);
+    node_lane_put(&node->offers, lane);
     node->touched_pass = true;
 }
 
@@ -82,11 +85,11 @@ void node_lane_in(Node *node, Lane *lane)
     if (lane->in || lane->shut || lane->stuck)
         return;
     if (still_waits(node, lane)) {
-        put(&lane->waits->line, lane);
+        node_lane_put(&lane->waits->line, lane);
         return;
     }
     leave_line(node, lane);
-    put(&node->offers, lane);
+    node_lane_put(&node->offers, lane);
 }
 
 static void shut(QueueEntry *entry, Lane *lane)
@@ -126,7 +129,7 @@ void node_lane_refused(Node *node, Lane *lane, Admit admit, const Admission *adm
         lane->lacks = admission->lacks;
         lane->refused = lane_first(lane)->id;
         lane->owed = true;
-        put(&lane->waits->line, lane);
+        node_lane_put(&lane->waits->line, lane);
     } else if (admit == ADMIT_SHUT) {
         shut(node_queue_find(node, lane->tenant, lane->queue), lane);
     } else {

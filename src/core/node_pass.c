@@ -131,8 +131,7 @@ static bool offer(Node *node, Lane *lane, Heap *passed)
 {
     if (map_find(&node->pins, lane_first(lane)->id)) {
         node_lane_out(node, lane);
-        lane->in = passed;
-        heap_push(passed, &lane->offer);
+        node_lane_put(passed, lane);
         return true;
     }
     if (!node_can_run(node, lane_first(lane))) {
