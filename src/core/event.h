@@ -92,6 +92,7 @@ typedef struct Ending {
     const Job *children; /* of J: lines: type and payload only */
     size_t child_count;
     bool children_whole; /* not of lines: every field of theirs counts */
+    bool rerun;          /* CONTROL: it asks to be run again, as it is */
     const Job *returned; /* CONTROL: the job of the <batch-job> it returned, checked by
                             the door; or NULL */
     Slice job_name;      /* what the door knows of the job, for an error handler */

@@ -48,8 +48,9 @@ static uint32_t free_loss(const Head *head)
 /* 000: a module that returns its own argument is to run again, as the same job. */
 static bool returns_itself(const Head *head, const Ending *ending)
 {
-    return (head->flags & JOB_CONTROL) && ending->result.bytes &&
-           document_hash(ending->result) == head->document_hash;
+    if (!(head->flags & JOB_CONTROL) || !ending->result.bytes)
+        return false;
+    return ending->rerun || document_hash(ending->result) == head->document_hash;
 }
 
 static Verdict judge(Node *node, const Running *running, const Ending *ending,

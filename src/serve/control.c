@@ -26,6 +26,7 @@ typedef enum ElementKind {
     ELEMENT_CONTEXT, /* only handed on */
     ELEMENT_PARAM,
     ELEMENT_NOTIFY,
+    ELEMENT_RERUN, /* means something only in what a module returns */
 } ElementKind;
 
 typedef struct ElementRow {
@@ -48,6 +49,7 @@ static const ElementRow rows[] = {
     { "user", ELEMENT_USER, "BATCH_USER" },
     { "param", ELEMENT_PARAM, NULL },
     { "notify", ELEMENT_NOTIFY, NULL },
+    { "rerun", ELEMENT_RERUN, NULL },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -226,6 +228,8 @@ static Err read_row(Reading *in, const ElementRow *row, const XmlIn *at)
         return read_param(in, at);
     case ELEMENT_NOTIFY:
         return read_notify(in, at);
+    case ELEMENT_RERUN:
+        return at->inner.bytes ? BAD(in, at, "<rerun> is empty") : ERR_OK;
     }
     return ERR_INVALID;
 }
@@ -402,6 +406,19 @@ bool control_meant(Slice text)
     while (!meant && text.bytes && strchr(" \t\r\n", text.data[0]))
         text = slice_from(text, 1);
     return meant || slice_starts(text, SLICE_LITERAL("<batch-job"));
+}
+
+bool control_reruns(Slice document)
+{
+    Arena arena = { 0 };
+    const XmlIn *root;
+    XmlFault fault;
+    bool reruns = false;
+    if (!xml_load(document, &arena, &root, &fault))
+        for (const XmlIn *at = root->first; at && !reruns; at = at->next)
+            reruns = row_find(at) && row_find(at)->kind == ELEMENT_RERUN;
+    arena_done(&arena);
+    return reruns;
 }
 
 /* --- Variables -------------------------------------------------------------------- */

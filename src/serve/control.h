@@ -30,6 +30,10 @@ MUST_CHECK Err control_read(Slice document, const ControlRules *rules, Arena *ar
 /* Whether a module's output is meant as a control document: its root says so. */
 bool control_meant(Slice text);
 
+/* Whether it holds <rerun/>: returned by a module, and with the name and module of its
+ * own job, it asks for another run of that job as it is. */
+bool control_reruns(Slice document);
+
 /* The variables that a module gets, each ended by NUL: BATCH_DOCUMENT_URI=..., and one
  * BATCH_PARAM_<NAME> per option. Nothing for a document that cannot be read. */
 void control_variables(Slice document, Buf *out_env);

@@ -79,33 +79,6 @@ static void log_returned(const End *end)
     }
 }
 
-static void take_returned(Daemon *daemon, const RunningJob *running, const End *end)
-{
-    Ending *ending = end->ending;
-    if (!ended_well(ending) || blank(ending->result))
-        return;
-    if (!control_meant(ending->result)) {
-        log_returned(end);
-        return;
-    }
-    ControlRules rules = { .tenant = running->tenant,
-                           .modules_root = daemon->modules_root,
-                           .payload_bytes_max = daemon->options.payload_bytes_max };
-    Job *job = ARENA_NEW(&daemon->step, Job);
-    Problem why;
-    if (!control_read(ending->result, &rules, &daemon->step, job, &why)) {
-        ending->returned = job;
-        return;
-    }
-    char *text = arena_take(&daemon->step, ERROR_TEXT_BYTES + 64);
-    snprintf(text, ERROR_TEXT_BYTES + 64, "the control file it returned: %s", why.detail);
-    ending->said_code = BAD_RETURN;
-    ending->error = slice_text(text);
-}
-
-/* --- What it was ---------------------------------------------------------------------
- */
-
 static Slice read_document(Daemon *daemon, const End *end, FolderKind kind)
 {
     char path[FOLDER_PATH_BYTES];
@@ -124,6 +97,49 @@ static Slice read_document(Daemon *daemon, const End *end, FolderKind kind)
     close(fd);
     return document;
 }
+
+/* The same name and module as the job that returned it. */
+static bool is_itself(Daemon *daemon, const End *end, const Job *returned)
+{
+    ControlRules rules = { .tenant = returned->tenant,
+                           .modules_root = daemon->modules_root,
+                           .payload_bytes_max = daemon->options.payload_bytes_max };
+    Slice document = read_document(daemon, end, FOLDER_CONTROL);
+    Job own;
+    Problem why;
+    return document.bytes && !control_read(document, &rules, &daemon->step, &own, &why) &&
+           slice_equal(own.name, returned->name) &&
+           slice_equal(own.type, returned->type) &&
+           slice_equal(own.command, returned->command);
+}
+
+static void take_returned(Daemon *daemon, const RunningJob *running, const End *end)
+{
+    Ending *ending = end->ending;
+    if (!ended_well(ending) || blank(ending->result))
+        return;
+    if (!control_meant(ending->result)) {
+        log_returned(end);
+        return;
+    }
+    ControlRules rules = { .tenant = running->tenant,
+                           .modules_root = daemon->modules_root,
+                           .payload_bytes_max = daemon->options.payload_bytes_max };
+    Job *job = ARENA_NEW(&daemon->step, Job);
+    Problem why;
+    if (!control_read(ending->result, &rules, &daemon->step, job, &why)) {
+        ending->rerun = control_reruns(ending->result) && is_itself(daemon, end, job);
+        ending->returned = ending->rerun ? NULL : job;
+        return;
+    }
+    char *text = arena_take(&daemon->step, ERROR_TEXT_BYTES + 64);
+    snprintf(text, ERROR_TEXT_BYTES + 64, "the control file it returned: %s", why.detail);
+    ending->said_code = BAD_RETURN;
+    ending->error = slice_text(text);
+}
+
+/* --- What it was ---------------------------------------------------------------------
+ */
 
 static void take_member(Daemon *daemon, const JsonIn *member, Ending *ending)
 {

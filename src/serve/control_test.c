@@ -162,6 +162,17 @@ static void notifications_are_checked_when_they_come(void **state) /* S0.44 */
             "<too>");
 }
 
+static void rerun_is_an_empty_element(void **state)
+{
+    (void)state;
+    const char *text = HEAD "<module>x</module><rerun/>" TAIL;
+    assert_int_equal(load(text), ERR_OK);
+    assert_true(control_reruns(slice_text(text)));
+    assert_false(control_reruns(SLICE_LITERAL(HEAD "<module>x</module>" TAIL)));
+    assert_false(control_reruns(SLICE_LITERAL("<rerun/>")));
+    refused(HEAD "<module>x</module><rerun>yes</rerun>" TAIL, "line 1", "empty");
+}
+
 static void a_document_is_told_from_other_output(void **state)
 {
     (void)state;
@@ -192,6 +203,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_told_with_its_place),
         cmocka_unit_test(a_user_is_asked_for_at_once),
         cmocka_unit_test(notifications_are_checked_when_they_come),
+        cmocka_unit_test(rerun_is_an_empty_element),
         cmocka_unit_test(a_document_is_told_from_other_output),
     };
     return cmocka_run_group_tests(tests, NULL, close_arena);

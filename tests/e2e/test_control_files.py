@@ -173,6 +173,25 @@ def test_its_own_document_returned_runs_it_again(batch):
     assert len(batch.api.get(f"/jobs/{job['id']}/attempts")["items"]) == 3
 
 
+def test_rerun_asks_for_another_run_of_the_same_job(batch):
+    """S0.33: <rerun/> in a document of the same name and module; of another name it is a
+    new job."""
+    module = batch.module('echo x >> "$0.$BATCH_NAME"\n'
+                          '[ $(wc -l < "$0.$BATCH_NAME") -ge 2 ] || sed '
+                          '"s|</batch-job>|<rerun/></batch-job>|; s|>$BATCH_PARAM_FROM<|'
+                          '>$BATCH_PARAM_TO<|" "$1"\n')
+    text = document(name="same", module=module, param="<from>-</from><to>-</to>")
+    job = batch.run(text)
+    assert job["state"] == "done" and job["attempt"] == 2 and job["payload"] == text
+    assert not batch.children(job)
+    job = batch.run(document(name="one", module=module,
+                             param="<from>one</from><to>two</to>"))
+    assert job["state"] == "done" and job["attempt"] == 1
+    [child] = wait_for(lambda: batch.children(job), SECONDS)
+    assert child["name"] == "two"
+    batch.api.until(child["id"], seconds=SECONDS)
+
+
 def test_anything_else_is_logged_and_kept(batch):
     """S0.35: in the daemon's log (the first 4 KiB) and as the job's result."""
     word = uuid.uuid4().hex
