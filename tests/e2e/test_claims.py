@@ -252,3 +252,24 @@ def test_a_type_goes_to_workers_when_its_handler_does(tenant):
     tenant.handler("both", lang="sh", body="true")
     assert tenant.api.until(ids[2], seconds=60)["state"] == "done"
     assert tenant.api.job(ids[0])["state"] == "running" # the worker's, still
+
+
+def put(tenant, path, body):
+    answer = tenant.api.request("PUT", f"{path}?tenant={tenant.name}", body)
+    assert answer.status in (200, 201), answer
+
+
+def test_limits_of_queues_count_for_workers(tenant):
+    """A claim takes no slot of the node, but its queue's."""
+    put(tenant, "/queues/narrow", {"slots": 1})
+    ids = [tenant.add(queue="narrow") for _ in range(3)]
+    first, = tenant.claim(max=10)
+    assert first["id"] == ids[0] and tenant.claim(max=10) == []
+    assert tenant.finish(first) == "ok"
+    second, = tenant.claim(max=10)
+    assert second["id"] == ids[1]
+    put(tenant, "/queues/narrow", {"paused": True})
+    assert tenant.finish(second) == "ok"
+    assert tenant.claim(max=10) == []
+    put(tenant, "/queues/narrow", {"slots": 1})
+    assert tenant.one()["id"] == ids[2]
