@@ -70,6 +70,25 @@ static void escape(bool clean)
         _exit(1);
 }
 
+/* A child that keeps the pipes open; prints its pid before its parent goes on. */
+static void hold_pipe(void)
+{
+    int told[2];
+    char byte;
+    if (pipe(told))
+        _exit(1);
+    if (fork() == 0) {
+        printf("%d\n", (int)getpid());
+        fflush(stdout);
+        if (write(told[1], "", 1) < 0)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    if (read(told[0], &byte, 1) != 1)
+        _exit(1);
+}
+
 static void storm(void)
 {
     for (int i = 0; i < 20; i++)
@@ -137,12 +156,7 @@ static int act(const char *what)
     } else if (strcmp(what, "escape-clean") == 0) {
         escape(true);
     } else if (strcmp(what, "hold-pipe") == 0) {
-        if (fork() == 0) {
-            printf("%d\n", (int)getpid());
-            for (;;)
-                pause();
-        }
-        usleep(20000);
+        hold_pipe();
     } else if (strcmp(what, "orphan-of-its-own") == 0) {
         escape(false);
         for (;;)
