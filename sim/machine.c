@@ -313,6 +313,8 @@ static void carry_out(Machine *machine, const Effect *effect, uint64_t sequence)
     World *world = machine->world;
     switch (effect->kind) {
     case EFFECT_REPLY:
+        if (!effect->request)
+            return; /* of an operation: no one waits */
         truth_reply(world, machine, effect);
         return;
     case EFFECT_START:

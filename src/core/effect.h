@@ -38,6 +38,7 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                         WANT_LAST,    /* the last job of a schedule: `id` */
                         WANT_AFTER,   /* jobs of whose `after` something has ended */
                         WANT_UNIQUE,  /* who holds the keys in `key` */
+                        WANT_MATCH, /* jobs below behind_id that match the query `key` */
 } LoadWhat;
 
 typedef struct Refused { /* one job of several that cannot be taken */

@@ -132,6 +132,7 @@ typedef struct Event {
     uint64_t number; /* APPLIED, COMMITTED; LOADED: the store held everything up to it */
     const Job *loaded; /* LOADED */
     size_t loaded_count;
+    JobId cursor; /* LOADED for WANT_MATCH: where the next page begins; 0: none */
     const AfterCount *after; /* LOADED for WANT_AFTER: one per job */
     int64_t next_due_ms;     /* LOADED */
     const OpResult *results; /* COMMITTED */

@@ -114,6 +114,7 @@ void node_free(Node *node)
     node_tenants_free(node);
     node_schedules_free(node);
     node_groups_free(node);
+    node_operations_free(node);
     names_done(&node->names);
     mem_free(node->slots);
     arena_done(&node->own);
@@ -199,6 +200,7 @@ static const struct Definer {
     { SCHEDULE_TABLE, node_define_schedule, node_load_schedule },
     { SCHEDULE_STATES, NULL, node_load_schedule_state },
     { GROUP_TABLE, node_define_group, node_load_group_definition },
+    { OPERATION_TABLE, node_define_operation, node_load_operation },
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 

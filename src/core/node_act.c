@@ -314,6 +314,20 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
     node_reply(node, event->request, ERR_OK, NULL)->job = job;
 }
 
+bool node_act_now(Node *node, const Event *event, const Job *loaded)
+{
+    size_t before = node->out->effect_count;
+    Running *running = map_find(&node->running, event->id);
+    if (running)
+        act_running(node, running, event);
+    else
+        act_waiting(node, event, loaded);
+    for (size_t i = before; i < node->out->effect_count; i++)
+        if (node->out->effects[i].kind == EFFECT_REPLY)
+            return node->out->effects[i].err == ERR_OK;
+    return true; /* answered later */
+}
+
 void node_act_loaded(Node *node, Asked *asked, const Event *answer)
 {
     const Event *event = &asked->event;

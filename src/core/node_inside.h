@@ -76,6 +76,13 @@ void node_define_group(Node *node, const Event *event);
 void node_load_group_definition(Node *node, const Definition *stored);
 void node_groups_free(Node *node);
 
+/* node_operation.c */
+void node_define_operation(Node *node, const Event *event);
+void node_load_operation(Node *node, const Definition *definition);
+void node_ask_operation(Node *node);
+void node_operation_loaded(Node *node, const Asked *asked, const Event *answer);
+void node_operations_free(Node *node);
+
 /* node_unique.c */
 bool node_add_needs_keys(const Node *node, const Event *event);
 void node_ask_unique(Node *node, Asked *asked, Effect *effect);
@@ -85,6 +92,8 @@ void node_uniques_applied(Node *node, uint64_t number);
 
 /* node_act.c */
 void node_act(Node *node, const Event *event);
+/* Acts on a job that is known to be as `loaded` says. False: it makes no sense now. */
+bool node_act_now(Node *node, const Event *event, const Job *loaded);
 void node_act_loaded(Node *node, Asked *asked, const Event *answer);
 void node_pins_free(Node *node);
 

@@ -422,6 +422,9 @@ void node_loaded(Node *node, const Event *event)
     case WANT_AFTER:
         node_after_loaded(node, event);
         break;
+    case WANT_MATCH:
+        node_operation_loaded(node, asked, event);
+        break;
     case WANT_UNIQUE:
         if (!node_unique_loaded(node, asked, event))
             return;
@@ -469,6 +472,7 @@ void node_duties(Node *node)
         node_add_later(node);
     }
     node_ask_after(node);
+    node_ask_operation(node);
     if (node->now.boot_ms >= node->beat_boot)
         beat(node);
     if (node_controls(node) && node->now.boot_ms >= node->purge_boot) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_rig.c - see node_rig.h. Part of the node's tests, not of the program. */
 #include "core/node_rig.h"
+#include "core/node_rig_links.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,49 +38,6 @@ static void store_add(Rig *rig, const Job *job)
             .parent = item.id, .child = job->id, .on = item.on, .state = STATE_GONE
         };
     }
-}
-
-/* Whether the parent has ended, and how. */
-static bool wait_ended(Rig *rig, const RigWait *wait, int32_t *out_state)
-{
-    const Job *parent = find(rig, wait->parent);
-    *out_state = parent ? (int32_t)parent->state : wait->state;
-    return !parent || state_in(parent->state, STATES_FINAL);
-}
-
-static AfterCount count_waits(Rig *rig, JobId child, bool *out_any)
-{
-    AfterCount count = { 0 };
-    *out_any = false;
-    for (size_t i = 0; i < rig->wait_count; i++) {
-        const RigWait *wait = &rig->waits[i];
-        int32_t state;
-        if (wait->child != child)
-            continue;
-        bool ended = wait_ended(rig, wait, &state);
-        *out_any = *out_any || ended;
-        after_count(&count, (AfterItem){ wait->on, wait->parent }, ended, state);
-    }
-    return count;
-}
-
-static void settle_waits(Rig *rig, JobId child, bool only_ended)
-{
-    for (size_t i = rig->wait_count; i-- > 0;) {
-        int32_t state;
-        if (rig->waits[i].child != child ||
-            (only_ended && !wait_ended(rig, &rig->waits[i], &state)))
-            continue;
-        rig->waits[i] = rig->waits[--rig->wait_count];
-    }
-}
-
-static void parent_goes(Rig *rig, const Job *parent)
-{
-    bool final = state_in(parent->state, STATES_FINAL);
-    for (size_t i = 0; i < rig->wait_count; i++)
-        if (rig->waits[i].parent == parent->id)
-            rig->waits[i].state = final ? (int32_t)parent->state : JOB_CANCELLED;
 }
 
 static void store_lines(Rig *rig, const Op *op, uint32_t node)
@@ -189,9 +147,9 @@ static void store_move(Rig *rig, Job *job, const Op *op)
         job->flags &= ~(uint32_t)JOB_WAITS;
     }
     if ((op->fields & FIELD_FREED) || state_in(op->to, STATES_FINAL))
-        settle_waits(rig, job->id, false);
+        rig_settle_waits(rig, job->id, false);
     else if (op->fields & FIELD_MET)
-        settle_waits(rig, job->id, true);
+        rig_settle_waits(rig, job->id, true);
     move(job, op->to, op->dt_ms);
 }
 
@@ -252,8 +210,8 @@ static void store_change(Rig *rig, const Op *op)
     }
     if (op->kind == OP_REMOVE) {
         assert_false(state_in(job->state, STATES_OWNED));
-        settle_waits(rig, job->id, false);
-        parent_goes(rig, job);
+        rig_settle_waits(rig, job->id, false);
+        rig_parent_goes(rig, job);
         *job = rig->jobs[--rig->count];
     }
 }
@@ -337,60 +295,10 @@ static bool wanted(const Effect *effect, const Job *job)
         return (job->flags & JOB_WAITS) != 0;
     case WANT_KEY:
     case WANT_UNIQUE:
+    case WANT_MATCH:
         break;
     }
     return false;
-}
-
-static bool holds_key(const Job *job, Slice tenant, Slice key, int64_t wall_ms)
-{
-    bool holds = false;
-    for (unsigned kind = 0; kind < UNIQUE_KINDS && !holds; kind++) {
-        Buf own = { 0 };
-        Unique unique = { 0 };
-        bool has = unique_key(job, (UniqueKind)kind, &own) &&
-                   slice_equal(job->tenant, tenant) && slice_equal(buf_slice(&own), key);
-        if (has && kind == UNIQUE_MERGE)
-            holds = state_in(job->state, STATES_WAITING) && !job->attempt;
-        else if (has && unique_read(job->unique, &unique) && unique.for_ms)
-            holds = job->created_ms + unique.for_ms > wall_ms;
-        else if (has)
-            holds = !state_in(job->state, STATES_FINAL);
-        buf_done(&own);
-    }
-    return holds;
-}
-
-/* One job for each key: the newest that holds it. */
-static void look_up_keys(Rig *rig, const Effect *effect, RigAnswer *answer)
-{
-    Slice rest = effect->key;
-    Slice tenant;
-    Slice key;
-    answer->jobs = arena_take(&rig->arena, (effect->key.bytes + 1) * sizeof(Job));
-    while (list_next(&rest, &tenant) && list_next(&rest, &key)) {
-        Job *job = &answer->jobs[answer->count++];
-        *job = job_default();
-        for (size_t i = 0; i < rig->count; i++)
-            if (rig->jobs[i].id > job->id &&
-                holds_key(&rig->jobs[i], tenant, key, effect->dt_ms))
-                *job = job_copy(&rig->arena, &rig->jobs[i]);
-    }
-}
-
-/* Of the jobs that wait those with something to look at. */
-static size_t keep_ended(Rig *rig, const Job **jobs, size_t count, AfterCount *out)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool any;
-        AfterCount after = count_waits(rig, jobs[i]->id, &any);
-        if (!any)
-            continue;
-        out[kept] = after;
-        jobs[kept++] = jobs[i];
-    }
-    return kept;
 }
 
 static size_t sorted(Rig *rig, const Effect *effect, const Job **out)
@@ -419,7 +327,7 @@ static void look_up(Rig *rig, const Effect *effect)
     if (effect->what == WANT_AFTER) {
         rig->after_asked++;
         answer.after = arena_take(&rig->arena, (count + 1) * sizeof(AfterCount));
-        count = keep_ended(rig, found, count, answer.after);
+        count = rig_keep_ended(rig, found, count, answer.after);
         if (rig->wait_count)
             answer.value = SLICE_LITERAL("some");
     }
@@ -435,7 +343,9 @@ static void look_up(Rig *rig, const Effect *effect)
         break;
     }
     if (effect->what == WANT_UNIQUE)
-        look_up_keys(rig, effect, &answer);
+        rig_look_up_keys(rig, effect, &answer);
+    if (effect->what == WANT_MATCH && !answer.err)
+        rig_look_up_matches(rig, effect, &answer);
     for (size_t i = 0; i < rig->key_count && effect->what == WANT_KEY; i++)
         if (slice_equal(rig->keys[i].key, effect->key) &&
             slice_equal(rig->keys[i].tenant, effect->tenant) &&
@@ -507,6 +417,7 @@ void rig_answer(Rig *rig)
                                   .more = answer->more,
                                   .next_due_ms = answer->next_due_ms,
                                   .after = answer->after,
+                                  .cursor = answer->cursor,
                                   .value = answer->value },
                                 { .kind = EVENT_APPLIED, .number = answer->number } };
             one_step(rig, events, 2);

@@ -9,6 +9,7 @@
 #define CORE_NODE_RIG_H
 
 #include "core/node.h"
+#include "core/query.h"
 #include "core/unique.h"
 
 #define RIG_JOBS_MAX 4096
@@ -23,6 +24,7 @@ typedef struct RigAnswer {
     int64_t next_due_ms;
     Slice value;
     AfterCount *after;
+    JobId cursor;
 } RigAnswer;
 
 typedef struct RigKey {

@@ -12,6 +12,7 @@
 #include "core/node.h"
 #include "core/node_kept.h"
 #include "core/node_pull.h"
+#include "core/operation.h"
 #include "core/outcome.h"
 #include "core/queue.h"
 #include "core/schedule.h"
@@ -33,7 +34,8 @@
 #define WINDOW_JOBS_TOTAL  65536 /* heads over all lanes, roughly */
 #define SCAN_JOBS_MAX      1000  /* heads looked at per lane and pass (skip, backfill) */
 #define REASON_NO_HANDLER  "no_handler"
-#define ERROR_DEPTH_MAX    8 /* on_error steps in a row */
+#define ERROR_DEPTH_MAX    8   /* on_error steps in a row */
+#define OPERATION_AGAIN_MS 100 /* before a job that moved is looked at again */
 #define REASON_AFTER       "waits for other jobs"
 #define PROBLEM_UNIQUE     "unique_conflict"
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_CONT = 18, SIGNAL_STOP = 19 };
@@ -130,6 +132,9 @@ struct Node {
     bool after_loading;    /* they are asked for */
     int64_t after_boot;    /* not before */
     uint64_t after_number; /* of the last turn that added a job that waits */
+    Map operations;        /* by id: node_operation.c */
+    bool operation_loading;
+    int64_t operation_boot; /* not before */
     KeyUse *keys;
     UniqueUse *uniques; /* taken and perhaps not in the store yet */
     Asked *later; /* adds that no one would send again, until the store can answer */

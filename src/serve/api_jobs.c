@@ -242,6 +242,56 @@ static void add_one(Exchange *exchange, const JobRules *rules, ReadOne *read_one
     exchange_send(exchange, call);
 }
 
+/* What a job was asked to be, without its history: it is due now, waits for no one and
+ * holds no key. */
+static Job like(const Job *job)
+{
+    Job copy = job_default();
+    job_take_handled(&copy, job);
+    copy.flags = job->flags &
+                 (JOB_BINARY | JOB_PROTOCOL | JOB_FILES | JOB_KEEP_STATE | JOB_CONTROL);
+    copy.document_hash = job->document_hash;
+    copy.tenant = job->tenant;
+    copy.type = job->type;
+    copy.name = job->name;
+    copy.command = job->command;
+    copy.env = job->env;
+    copy.cwd = job->cwd;
+    copy.tags = job->tags;
+    copy.group = job->group;
+    copy.document_uri = job->document_uri;
+    copy.param = job->param;
+    copy.payload = job->payload;
+    return copy;
+}
+
+static void original_loaded(Exchange *exchange, Call *loaded)
+{
+    if (loaded->err) {
+        exchange_failed(exchange, loaded);
+        return;
+    }
+    Call *call = exchange_call(exchange, CALL_EVENT, added);
+    Job *job = ARENA_NEW(&exchange->arena, Job);
+    *job = like(&loaded->job);
+    exchange->state = ARENA_NEW(&exchange->arena, Adding);
+    call->event.kind = EVENT_ADD;
+    call->event.tenant = job->tenant;
+    call->event.jobs = job;
+    call->event.count = 1;
+    exchange_send(exchange, call);
+}
+
+static void load_original(Exchange *exchange)
+{
+    api_load_job(exchange, original_loaded);
+}
+
+void api_job_clone(Exchange *exchange)
+{
+    api_with_job(exchange, load_original);
+}
+
 static bool is_array(Slice text)
 {
     for (size_t i = 0; i < text.bytes; i++)

@@ -8,6 +8,7 @@
 void api_jobs_add(Exchange *exchange);
 void api_jobs_list(Exchange *exchange);
 void api_job_get(Exchange *exchange);
+void api_job_clone(Exchange *exchange);
 void api_job_attempts(Exchange *exchange);
 void api_job_result(Exchange *exchange);
 

@@ -144,6 +144,18 @@ static const Shape shapes[] = {
                "\"completion\":{\"type\":[\"string\",\"null\"]}}}" },
     { "NewGroup", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                   "\"then\":{\"type\":[\"string\",\"null\"]}}}" },
+    { "NewOperation",
+      "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"action\","
+      "\"q\"],\"properties\":{\"action\":" STRING ",\"q\":" STRING ",\"dry_run\":" BOOL
+      ",\"reason\":" STRING ",\"priority\":" NUMBER ",\"queue\":" STRING "}}" },
+    { "Operation",
+      "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"action\":" STRING
+      ",\"q\":" STRING ",\"tenant\":" STRING ",\"state\":" STRING ",\"dry_run\":" BOOL
+      ",\"count\":" NUMBER ",\"count_more\":" BOOL ",\"acted\":" NUMBER
+      ",\"refused\":" NUMBER ",\"progress\":" NUMBER
+      ",\"created_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
+      "\"finished_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}}}" },
+    { "OperationList", LIST_OF("Operation") },
     { "GroupRemoved",
       "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"removed\":" BOOL "}}" },
     { "HandlerBody", "{\"type\":\"string\",\"description\":\"the handler's body; or, as "

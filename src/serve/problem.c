@@ -39,6 +39,8 @@ static const ProblemKind kinds[] = {
       "list schedules with: pawl schedule ls" },
     { "alert_rule_not_found", 404, "There is no such alert rule",
       "list rules with: GET /api/v1/alert-rules" },
+    { "operation_not_found", 404, "There is no such operation",
+      "list them: GET /api/v1/operations" },
     { "group_not_found", 404, "There is no such group",
       "a group is there as long as it has jobs or a completion job" },
     { "version_not_found", 404, "There is no such version of the handler", "" },

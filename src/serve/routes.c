@@ -15,6 +15,7 @@
 #include "serve/api_lines.h"
 #include "serve/api_logs.h"
 #include "serve/api_node.h"
+#include "serve/api_operations.h"
 #include "serve/api_processors.h"
 #include "serve/api_queues.h"
 #include "serve/api_resources.h"
@@ -80,6 +81,8 @@ const Route routes[] = {
     ACT("resume", ACT_RESUME, "Undo pause and halt"),
     ACT("halt", ACT_HALT, "Stop a running job with its progress kept"),
     ACT("retry", ACT_RETRY, "Run a job again"),
+    { METHOD_POST, SCOPE_ENQUEUE, API "/jobs/{id}/clone", api_job_clone, "clone_job",
+      "Add a job like this one", "tenant", "Nothing", "Added", 201, 0 },
     GET(API "/jobs/{id}/attempts", SCOPE_READ, api_job_attempts, "list_attempts",
         "All runs of a job", "tenant", "AttemptList"),
     GET(API "/jobs/{id}/log", SCOPE_READ, api_job_log, "get_log",
@@ -186,6 +189,22 @@ const Route routes[] = {
     { METHOD_PUT, SCOPE_OPERATE, API "/groups/{name}", api_group_put, "put_group",
       "Name the type of the job that is added when every member is final", "tenant",
       "NewGroup", "Group", 201, 0 },
+    { METHOD_POST, SCOPE_OPERATE, API "/groups/{name}/cancel", api_group_cancel,
+      "cancel_group", "Cancel every member that is not final: an operation", "tenant",
+      "Nothing", "Operation", 202, 0 },
+    { METHOD_POST, SCOPE_OPERATE, API "/groups/{name}/retry", api_group_retry,
+      "retry_group", "Run the members again that failed: an operation", "tenant",
+      "Nothing", "Operation", 202, 0 },
+    { METHOD_POST, SCOPE_OPERATE, API "/operations", api_operations_add, "add_operation",
+      "Act on every job that matches a query, in the background", "tenant",
+      "NewOperation", "Operation", 202, 0 },
+    GET(API "/operations", SCOPE_READ, api_operations_list, "list_operations",
+        "Operations that run or ran", "", "OperationList"),
+    GET(API "/operations/{id}", SCOPE_READ, api_operation_get, "get_operation",
+        "How far an operation is", "", "Operation"),
+    { METHOD_DELETE, SCOPE_OPERATE, API "/operations/{id}", api_operation_stop,
+      "stop_operation", "Stop an operation; what is done stays done", "", NULL,
+      "Operation", 200, 0 },
     { METHOD_DELETE, SCOPE_OPERATE, API "/groups/{name}", api_group_delete,
       "delete_group", "Forget the completion job of a group; its jobs stay", "tenant",
       NULL, "GroupRemoved", 200, 0 },

@@ -2,6 +2,8 @@
 /* load.c - see load.h: between the words of the node and those of the store. */
 #include "store/load.h"
 
+#include "store/store.h"
+
 static LoadKind kind_of(LoadWhat what)
 {
     switch (what) {
@@ -23,6 +25,8 @@ static LoadKind kind_of(LoadWhat what)
         return LOAD_AFTER;
     case WANT_UNIQUE:
         return LOAD_UNIQUE;
+    case WANT_MATCH:
+        return LOAD_MATCH;
     }
     return LOAD_JOB;
 }
@@ -55,4 +59,36 @@ void loaded_tell(const Loaded *loaded, Event *event)
     event->next_due_ms = loaded->next_due_ms;
     event->value = loaded->value;
     event->after = loaded->after;
+    event->cursor = loaded->cursor;
+}
+
+typedef struct Matches {
+    Loaded *out;
+} Matches;
+
+static void take_match(void *context, const Job *job)
+{
+    Loaded *out = ((Matches *)context)->out;
+    MEM_PUSH(out->jobs, out->count, out->capacity) = job_copy(&out->arena, job);
+}
+
+Err load_match(Store *store, const Load *load, Loaded *out, Error *why)
+{
+    Loaded loaded = { .next_due_ms = TIME_NEVER };
+    JobQuery query = { .tenant = load->tenant,
+                       .before = load->behind_id,
+                       .limit = load->limit,
+                       .wall_ms = load->dt_ms };
+    Matches matches = { &loaded };
+    JobSink sink = { take_match, &matches };
+    QueryEnd page = { 0 };
+    Err err = query_parse(load->key, &loaded.arena, &query, why);
+    if (!err)
+        err = store->kind->query(store, &query, &sink, &page, why);
+    loaded.cursor = page.cursor;
+    if (err)
+        loaded_done(&loaded);
+    else
+        *out = loaded;
+    return err;
 }

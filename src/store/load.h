@@ -23,7 +23,9 @@ typedef enum LoadKind {
                       (FIELD_MET, FIELD_FREED), with where they stand in `after`; `value`
                       is empty if no job waits for another at all */
     LOAD_UNIQUE,   /* the jobs that hold the keys in `key` (tenant and unique_key, each
-                      ended   by NUL) at dt_ms: one for each, with id 0 where none does */
+                      ended by NUL) at dt_ms: one for each, with id 0 where none does */
+    LOAD_MATCH,    /* jobs below behind_id that match the query text `key`, read as of
+                      dt_ms, newest first; `cursor` is where the next page begins */
 } LoadKind;
 
 typedef struct Load {
@@ -65,9 +67,15 @@ typedef struct Loaded {
     int64_t next_due_ms; /* LOAD_DUE: earliest dt that is left; TIME_NEVER if none */
     Slice value;         /* LOAD_KEY, LOAD_AFTER */
     AfterCount *after;   /* LOAD_AFTER: one for each job */
+    JobId cursor;        /* LOAD_MATCH; 0: no more */
 } Loaded;
 
 void loaded_done(Loaded *loaded);
+
+struct Store;
+
+/* LOAD_MATCH, for every kind of store. */
+MUST_CHECK Err load_match(struct Store *store, const Load *load, Loaded *out, Error *why);
 
 /* What an EFFECT_LOAD asks for; slices are copied into the arena. */
 Load load_of(const Effect *effect, Arena *arena);

@@ -102,6 +102,7 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_KEY:
     case LOAD_AFTER:
     case LOAD_UNIQUE:
+    case LOAD_MATCH:
         break;
     }
     return false;
@@ -214,9 +215,10 @@ static void load_found(const Memory *memory, const Load *load, Loaded *out)
 
 Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
 {
-    (void)why;
     Memory *memory = memory_of(store);
     *out = (Loaded){ .next_due_ms = TIME_NEVER };
+    if (load->kind == LOAD_MATCH)
+        return load_match(store, load, out, why);
     if (load->kind == LOAD_KEY)
         load_key(memory, load, out);
     else if (load->kind == LOAD_ATTEMPTS)

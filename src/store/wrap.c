@@ -91,6 +91,8 @@ static const char *load_name(LoadKind kind)
         return "load after";
     case LOAD_UNIQUE:
         return "load unique";
+    case LOAD_MATCH:
+        return "load match";
     }
     return "load ?";
 }
