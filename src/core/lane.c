@@ -205,7 +205,29 @@ bool lane_remove(Lane *lane, JobId id)
 {
     bool held = remove_from(&lane->window, lane->first, id);
     reset_if_empty(lane);
+    remove_from(&lane->held, 0, id);
     return remove_from(&lane->aside, 0, id) || held;
+}
+
+void lane_hold(Lane *lane, const Head *head)
+{
+    insert(lane, &lane->held, 0, head);
+    if (lane->held.count > LANE_HELD_MAX)
+        lane->held.count--;
+}
+
+int64_t lane_since(const Lane *lane)
+{
+    const Head *first = lane_first(lane);
+    int64_t since_ms = first->dt_ms;
+    for (size_t i = 0; i < lane->held.count; i++) {
+        const Head *held = &lane->held.items[i];
+        if (!lane_head_before(lane, held, first))
+            break;
+        if (held->dt_ms < since_ms)
+            since_ms = held->dt_ms;
+    }
+    return since_ms;
 }
 
 void lane_load_failed(Lane *lane)
@@ -253,7 +275,8 @@ void lane_done(Lane *lane)
 {
     mem_free(lane->window.items);
     mem_free(lane->aside.items);
-    lane->window = lane->aside = (HeadList){ 0 };
+    mem_free(lane->held.items);
+    lane->window = lane->aside = lane->held = (HeadList){ 0 };
 }
 
 void lane_check(const Lane *lane)

@@ -82,6 +82,7 @@ typedef struct Lane {
     HeadList window;
     size_t first; /* window.items[first] is the next job */
     HeadList aside;
+    HeadList held; /* the first of its held jobs, in order */
 } Lane;
 
 #define LANE_ASIDE_MAX 1024
@@ -112,7 +113,13 @@ typedef struct HeadRun {
 /* All of them became ready. */
 void lane_put_run(Lane *lane, const HeadRun *run, size_t limit);
 
-/* A ready job stopped being so. Whether the window or what is aside held it. */
+/* A due job of this lane is held. It is passed over, but where it would be the first it
+ * counts for how long the lane waits (S3.55). Only so many are remembered. */
+#define LANE_HELD_MAX 16
+void lane_hold(Lane *lane, const Head *head);
+int64_t lane_since(const Lane *lane); /* there must be a first one */
+
+/* A ready or held job stopped being so. Whether the window or what is aside held it. */
 bool lane_remove(Lane *lane, JobId id);
 
 /* The answer to a load of jobs behind the window's last key (or from the start when it

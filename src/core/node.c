@@ -377,6 +377,12 @@ void node_load_running(Node *node, const Job *job)
     node_book_loaded(node, running, job->bookings);
 }
 
+void node_load_held(Node *node, const Job *job)
+{
+    Head head = head_of(job, &node->names);
+    lane_hold(node_lane(node, &head), &head);
+}
+
 void node_load_lane(Node *node, const Job *first)
 {
     Head head = head_of(first, &node->names);

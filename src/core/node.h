@@ -68,6 +68,7 @@ void node_free(Node *node);
  * not adopted until then are lost (and given back uncharged in the first step). */
 void node_load_running(Node *node, const Job *job);
 void node_load_lane(Node *node, const Job *head);
+void node_load_held(Node *node, const Job *job); /* as many as are worth it */
 bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now); /* false: unknown */
 /* Definitions of the tables that the node itself looks at: their names by number, NULL
  * behind the last. */

@@ -306,6 +306,8 @@ static void act_waiting(Node *node, const Event *event, const Job *loaded)
     Head after = head_of(job, &node->names);
     if (to == JOB_READY)
         node_ready(node, &after);
+    if (to == JOB_HELD && after.dt_ms <= node->now.wall_ms)
+        node_held(node, &after);
     if (state_in(to, STATES_TIMED))
         node_wait_until(node, job->dt_ms);
     node_changed(node, &after, loaded->state, to);

@@ -72,6 +72,8 @@ static void place(Node *node, const Job *job, const Head *head)
 {
     if (job->state == JOB_READY)
         node_ready(node, head);
+    if (job->state == JOB_HELD && job->dt_ms <= node->now.wall_ms)
+        node_held(node, head);
     if (job->state == JOB_DEFERRED || job->state == JOB_BLOCKED)
         node_wait_until(node, job->dt_ms);
 }

@@ -150,6 +150,7 @@ void node_add_follower(Node *node, const Head *head, uint32_t type, Slice payloa
 /* node_load.c */
 Lane *node_lane(Node *node, const Head *head);   /* made if it is not there */
 void node_ready(Node *node, const Head *head);   /* a job became ready */
+void node_held(Node *node, const Head *head);    /* a due job waits to be released */
 void node_unready(Node *node, const Head *head); /* a ready job stopped being so */
 void node_lane_changed(Node *node, Lane *lane);
 void node_tour_begin(Node *node, uint64_t tour);

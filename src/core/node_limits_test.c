@@ -607,6 +607,35 @@ static void a_waiting_job_is_told_why(void **state)
     rig_close(rig);
 }
 
+/* S3.55: a held job that would be the first counts for how long its queue has waited. */
+static void a_held_head_counts_for_the_wait_of_its_lane(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    rig_slots(rig, 0);
+    JobId held = add_to(rig, "b");
+    assert_int_equal(rig_act(rig, held, ACT_HOLD), ERR_OK);
+    rig_wait(rig, 10);
+    JobId first = add_to(rig, "a");
+    rig_wait(rig, 10);
+    JobId behind = add_to(rig, "b");
+    rig_slots(rig, 1);
+    RUNS(behind); /* its lane waits since the held one came */
+    WAITS(first);
+    rig_exit(rig, behind, 0);
+    RUNS(first);
+    rig_exit(rig, first, 0);
+    rig_slots(rig, 0);
+    assert_int_equal(rig_act(rig, held, ACT_CANCEL), ERR_OK);
+    JobId older = add_to(rig, "a");
+    rig_wait(rig, 10);
+    JobId newer = add_to(rig, "b");
+    rig_slots(rig, 1);
+    RUNS(older); /* no one is held any more */
+    WAITS(newer);
+    rig_close(rig);
+}
+
 /* S3.7, S3.53: hard priority: as long as higher ones come, a lower one waits; and the
  * node keeps more heads than it has slots. */
 static void a_low_priority_waits_as_long_as_higher_ones_come(void **state)
@@ -726,6 +755,7 @@ int main(void)
         cmocka_unit_test(a_restart_counts_what_still_runs),
         cmocka_unit_test(job_before_handler_before_manager),
         cmocka_unit_test(a_waiting_job_is_told_why),
+        cmocka_unit_test(a_held_head_counts_for_the_wait_of_its_lane),
         cmocka_unit_test(a_low_priority_waits_as_long_as_higher_ones_come),
         cmocka_unit_test(a_refused_lane_goes_first_when_there_is_room),
         cmocka_unit_test(fairness_by_tenant_gives_each_its_share),

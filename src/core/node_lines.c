@@ -28,11 +28,10 @@ void node_lane_out(Node *node, Lane *lane)
 
 void node_lane_put(Heap *heap, Lane *lane)
 {
-    const Head *first = lane_first(lane);
     assert(!lane->in);
     lane->in = heap;
-    lane->since_ms = first->dt_ms;
-    lane->first_id = first->id;
+    lane->since_ms = lane_since(lane);
+    lane->first_id = lane_first(lane)->id;
     heap_push(heap, &lane->offer);
 }
 

@@ -165,6 +165,10 @@ static void drop_lane(Node *node, Lane *lane)
  * when the tour is over: else it could come back at once and go before the others. */
 static void rest_or_drop(Node *node, Lane *lane)
 {
+    if (lane->held.count) { /* it remembers since when they wait */
+        node_lane_forget_limits(node, lane);
+        return;
+    }
     if (lane->tour <= node->tour) {
         drop_lane(node, lane);
         return;
@@ -185,7 +189,7 @@ void node_tour_begin(Node *node, uint64_t tour)
         Lane *lane = map_find(&node->lanes, node->resting[i]);
         assert(lane);
         lane->resting = false;
-        if (!lane_count(lane) && !lane->more && !lane->loading)
+        if (!lane_count(lane) && !lane->more && !lane->loading && !lane->held.count)
             drop_lane(node, lane);
     }
     node->resting_count = 0;
@@ -227,6 +231,14 @@ void node_ready(Node *node, const Head *ready)
     lane_put(lane, head, node_lane_limit(node, lane));
     node_lane_changed(node, lane);
     node->touched_pass = true;
+}
+
+void node_held(Node *node, const Head *head)
+{
+    Lane *lane = node_lane(node, head);
+    node_lane_out(node, lane);
+    lane_hold(lane, head);
+    node_lane_changed(node, lane);
 }
 
 void node_unready(Node *node, const Head *head)

@@ -270,6 +270,8 @@ static Err open_node(Daemon *daemon, Error *why)
         return err;
     daemon_declare(daemon);
     err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
+    if (!err)
+        err = daemon_load_held(daemon, why);
     if (err)
         return err;
     Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };

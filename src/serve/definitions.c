@@ -46,3 +46,22 @@ void daemon_declare(Daemon *daemon)
     declares_set(daemon->declares,
                  daemon->options.declared ? *daemon->options.declared : NULL);
 }
+
+static void take_held(void *context, const Job *job)
+{
+    node_load_held(context, job);
+}
+
+/* They count for the wait of their lanes; the newest are enough. */
+Err daemon_load_held(Daemon *daemon, Error *why)
+{
+    JobQuery query = { .limit = QUERY_LIMIT_MAX };
+    Arena arena = { 0 };
+    QueryEnd end;
+    JobSink sink = { take_held, daemon->node };
+    Err err = query_parse(SLICE_LITERAL("state:held"), &arena, &query, why);
+    if (!err)
+        err = daemon->store->kind->query(daemon->store, &query, &sink, &end, why);
+    arena_done(&arena);
+    return err;
+}
