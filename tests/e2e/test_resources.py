@@ -240,8 +240,8 @@ def rows(node, sql, *values):
 
 
 def test_the_tables_of_001(desk, node):
-    """S1.9, S1.12, S1.19, S1.20, S1.24, S1.36, S1.37, S1.39, S1.40: one row of resource per
-    item, job_resource names what an attempt took."""
+    """S1.9, S1.12, S1.18, S1.19, S1.20, S1.21, S1.24, S1.36, S1.37, S1.39, S1.40: one row of
+    resource per item, job_resource names what an attempt took."""
     desk.put(kind="discrete", list=["a", "b"])
     id = desk.holds(1, service_time="PT1M")
     desk.running(id)
