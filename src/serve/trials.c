@@ -51,6 +51,7 @@ static Job job_of(Daemon *daemon, const Call *call, const Handler *handler)
     job.tenant = handler->tenant;
     job.type = handler->type;
     job.queue = handler->queue.bytes ? handler->queue : SLICE_LITERAL("default");
+    job.user = handler->user;
     job.payload = trial->payload;
     job.flags = trial->binary ? JOB_BINARY : 0;
     job.created_ms = job.run_at_ms = job.dt_ms = clock_now().wall_ms;

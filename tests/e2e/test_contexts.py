@@ -4,6 +4,7 @@ jobs, in every scripting language that this machine has, and by the generic prot
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import sys
 import textwrap
@@ -395,6 +396,30 @@ def test_killed_in_the_middle_of_a_batch_nothing_is_lost(home, also_context):
     assert set(ran) == {str(n) for n in range(count)}
     assert all(ran.count(str(n)) == 1 for n in done), "a recorded result was repeated"
     node.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="switching accounts needs root")
+@pytest.mark.parametrize("lang", ["python", "lua"])
+def test_a_context_serves_the_jobs_of_one_account(lang):
+    """S0.21: `user` makes a context of its own, which is that account."""
+    if lang not in HERE:
+        pytest.skip(f"no {lang} on this machine")
+    body = {"python": "import os; return '%d %d' % (os.getpid(), os.getuid())",
+            "lua": "local own = io.popen('echo $PPID $(id -u)'):read('l') return own"}
+    with Place() as place:
+        place.path.chmod(0o755)
+        policy = place.path / "users"
+        policy.write_text("*: nobody\n")
+        node = place.daemon("--slots", "2", env={"PATH": PATH,
+                                                "PAWL_USERS_FILE": str(policy)}).start()
+        tenant = Tenant(node)
+        tenant.set("t", lang, body[lang])
+        mine, others = (tenant.results([tenant.add("t", user=user) for _ in range(3)])
+                        for user in (None, "nobody"))
+        assert {own.split()[1] for own in mine} == {"0"}
+        assert {own.split()[1] for own in others} == {str(pwd.getpwnam("nobody").pw_uid)}
+        assert not {own.split()[0] for own in mine} & {own.split()[0] for own in others}
+        node.stop()
 
 
 # --- any program ------------------------------------------------------------------------
