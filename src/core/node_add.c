@@ -524,6 +524,8 @@ void node_add_lines(Node *node, const Event *event)
         Lane *lane = node_lane(node, &head);
         node_lane_out(node, lane);
         HeadRun run = { head, first, event->count, node->options.number };
+        if (run.count > node_lane_limit(node, lane))
+            node_lane_reach(node, lane, &head);
         lane_put_run(lane, &run, node_lane_limit(node, lane));
         node_lane_changed(node, lane);
         node->touched_pass = true;

@@ -76,32 +76,36 @@ void node_batch_began(Node *node, const Running *running)
     if (!running->warm || !entry)
         return;
     Pace *pace = &entry->pace;
-    bool idle = !pace->in_hand && node->now.boot_ms - pace->ended_boot >= BATCH_LOOK_MS;
-    if (idle) {
-        pace->began_boot = node->now.boot_ms;
-        pace->done = 0;
-    }
     pace->in_hand++;
     pace->contexts += node->slots[running->slot - 1].jobs == 1;
     pace->slot = running->slot;
 }
 
-/* What a context did in the time since the last look, times the time we want to fill. */
-static void look(const Node *node, Pace *pace)
+static uint32_t window_for(const Pace *pace)
 {
-    int64_t elapsed_ms = node->now.boot_ms - pace->began_boot;
-    if (elapsed_ms < BATCH_LOOK_MS)
-        return;
-    uint64_t contexts = pace->contexts ? pace->contexts : 1;
-    uint64_t window = pace->done * BATCH_TARGET_MS / (uint64_t)elapsed_ms / contexts;
+    uint64_t took_us = pace->took_us > 1 ? (uint64_t)pace->took_us : 1;
+    uint64_t window = took_us > BATCH_SLOW_US ? 1 : BATCH_TARGET_US / took_us;
     uint64_t most = (uint64_t)(pace->window ? pace->window : 1) * BATCH_GROWTH;
     if (window > most)
         window = most;
-    if (window > BATCH_WINDOW_MAX)
-        window = BATCH_WINDOW_MAX;
-    pace->window = window ? (uint32_t)window : 1;
-    pace->began_boot = node->now.boot_ms;
-    pace->done = 0;
+    return window < BATCH_WINDOW_MAX ? (uint32_t)window : BATCH_WINDOW_MAX;
+}
+
+/* The window grows step by step, so that a lucky first job does not say too much. */
+void node_batch_took(Node *node, const Running *running, int64_t took_us)
+{
+    HandlerEntry *entry =
+        node_handler_entry(node, running->head.tenant, running->head.type);
+    if (!running->warm || !entry)
+        return;
+    Pace *pace = &entry->pace;
+    pace->took_us += (took_us - pace->took_us) / BATCH_MEMORY;
+    if (!pace->window)
+        pace->took_us = took_us;
+    if (pace->window && node->now.boot_ms - pace->look_boot < BATCH_LOOK_MS)
+        return;
+    pace->look_boot = node->now.boot_ms;
+    pace->window = window_for(pace);
 }
 
 void node_batch_ended(Node *node, const Running *running)
@@ -111,9 +115,6 @@ void node_batch_ended(Node *node, const Running *running)
     if (!running->warm || !entry)
         return;
     Pace *pace = &entry->pace;
-    pace->done++;
     pace->in_hand--;
-    pace->ended_boot = node->now.boot_ms;
-    look(node, pace);
     pace->contexts -= node->slots[running->slot - 1].jobs == 0;
 }

@@ -2,18 +2,21 @@
 /* node_batch.h - jobs that share a slot: those of one warm context, or of one batch.
  *
  * A warm context takes one slot while it is busy. How many jobs it is given at once
- * follows its pace: about BATCH_TARGET_MS of work, so that a fast one never waits for the
+ * follows its pace: about BATCH_TARGET_US of work, so that a fast one never waits for the
  * disk, and behind a slow one no job waits that another slot could run. */
 #ifndef CORE_NODE_BATCH_H
 #define CORE_NODE_BATCH_H
 
 #include "core/node_state.h"
 
-#define BATCH_TARGET_MS  50   /* of work in a context's hands */
-#define BATCH_LOOK_MS    20   /* at its pace */
-#define BATCH_GROWTH     4    /* at most so much more after each look */
-#define BATCH_WINDOW_MAX 4096 /* jobs in one context's hands */
-#define BATCH_QUANTUM    64   /* jobs of a turn while other lanes wait for theirs */
+#define BATCH_TARGET_US                                                                  \
+    100000 /* of work in a context's hands: longer than a slow disk takes */
+#define BATCH_SLOW_US    20000 /* jobs that take longer are given one by one */
+#define BATCH_LOOK_MS    20    /* between two looks at its pace */
+#define BATCH_MEMORY     8     /* jobs that the average looks back on */
+#define BATCH_GROWTH     4     /* at most so much more after each look */
+#define BATCH_WINDOW_MAX 4096  /* jobs in one context's hands */
+#define BATCH_QUANTUM    64    /* jobs of a turn while other lanes wait for theirs */
 
 typedef struct BatchPlace {
     uint32_t slot; /* of a context that has room; 0: a free slot is to be taken */
@@ -31,5 +34,6 @@ uint32_t node_batch_kind(Node *node, const Handler *handler);
 /* A job begins or ends in its slot. */
 void node_batch_began(Node *node, const Running *running);
 void node_batch_ended(Node *node, const Running *running);
+void node_batch_took(Node *node, const Running *running, int64_t took_us);
 
 #endif

@@ -204,6 +204,8 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     if (running->removing && verdict.state == JOB_CANCELLED)
         remove_ended(node, running);
     Head head = running->head;
+    if (ending->kind == END_ANSWERED)
+        node_batch_took(node, running, ending->took_us);
     node_let_go(node, running);
     place_again(node, &head, &verdict);
 }

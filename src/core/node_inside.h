@@ -163,6 +163,7 @@ void node_reload_lanes(Node *node);
 void node_applied(Node *node, uint64_t number);
 void node_touch(Node *node, JobId id);
 bool node_touched_since(const Node *node, JobId id, uint64_t number);
+void node_lane_reach(const Node *node, Lane *lane, const Head *head);
 size_t node_lane_limit(const Node *node, const Lane *lane);
 
 /* node.c */

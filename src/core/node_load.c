@@ -103,6 +103,15 @@ size_t node_lane_limit(const Node *node, const Lane *lane)
     return limit < WINDOW_JOBS_LONG ? limit : WINDOW_JOBS_LONG;
 }
 
+/* Many jobs came at once, for contexts that can run thousands before the store has read
+ * their lines. */
+void node_lane_reach(const Node *node, Lane *lane, const Head *head)
+{
+    const HandlerEntry *entry = node_handler_entry(node, head->tenant, head->type);
+    if (entry && entry->warm && !(head->flags & JOB_COMMAND))
+        lane->reach = WINDOW_REACH_MAX;
+}
+
 /* A lane that used up its window in no time gets a longer one: the store's answer takes
  * longer than a warm context needs for the jobs of a short one. */
 static void set_reach(const Node *node, Lane *lane)
@@ -111,7 +120,7 @@ static void set_reach(const Node *node, Lane *lane)
     uint32_t reach = lane->reach ? lane->reach : 1;
     if (lane->asked_boot && since_ms < WINDOW_SHORT_MS)
         lane->reach = reach * 4 < WINDOW_REACH_MAX ? reach * 4 : WINDOW_REACH_MAX;
-    if (since_ms > WINDOW_CALM_MS)
+    if (lane->asked_boot && since_ms > WINDOW_CALM_MS)
         lane->reach = 0;
     lane->asked_boot = node->now.boot_ms;
 }
@@ -128,7 +137,8 @@ static void ask_window(Node *node, Lane *lane)
     if (lane->type)
         effect->key = names_text(&node->names, lane->type);
     effect->pull = lane->pull;
-    effect->limit = (uint32_t)node_lane_limit(node, lane);
+    /* A long window is filled by halves: one is used up while the other is read. */
+    effect->limit = (uint32_t)node_lane_limit(node, lane) / (lane->reach > 1 ? 2 : 1);
     effect->age_ms = lane->age_ms;
     const Head *last = lane_last(lane);
     if (!last)
@@ -203,7 +213,7 @@ void node_lane_changed(Node *node, Lane *lane)
         node_pull_block(node, lane);
     size_t count = lane_count(lane);
     if (lane->more && !lane->loading && node->out &&
-        count <= node_lane_limit(node, lane) / 4)
+        count <= node_lane_limit(node, lane) / (lane->reach > 1 ? 2 : 4))
         ask_window(node, lane);
     if (!count && !lane->more && !lane->loading) {
         rest_or_drop(node, lane);

@@ -17,9 +17,8 @@ typedef struct Pace {
     uint32_t contexts; /* slots that are busy with it */
     uint32_t slot;     /* that was last given a job */
     uint64_t in_hand;
-    uint64_t done; /* since began_boot */
-    int64_t began_boot;
-    int64_t ended_boot;
+    int64_t took_us;   /* a job of late, on average */
+    int64_t look_boot; /* when the window was last set */
 } Pace;
 
 #endif

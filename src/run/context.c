@@ -356,6 +356,8 @@ static size_t fill(Runner *runner, Context *context, const RunBatch *batch, size
     }
     buf_add(&context->input, batch->lines.data + *inout_line, line_bytes);
     *inout_line += line_bytes;
+    if (!context->slot)
+        context->busy_us = context_clock_us();
     context->slot = batch->slot;
     context->idle_ms = 0;
     context->given += count;
@@ -481,6 +483,7 @@ void context_started(Runner *runner, const LaunchMessage *message)
         return;
     context->phase = CONTEXT_RUNNING;
     context->pid = message->pid;
+    context->busy_us = context_clock_us();
     context_tell_started(runner, context);
 }
 

@@ -71,7 +71,9 @@ struct Context {
     size_t capacity;
     size_t in_hand;
     uint64_t given;
-    Buf handlers; /* names it knows, each ended by NUL */
+    Buf handlers;    /* names it knows, each ended by NUL */
+    int64_t busy_us; /* since when, or since its last answers */
+    size_t answered; /* answers of the round that is being read */
     int64_t born_ms;
     int64_t idle_ms; /* since when; 0: busy */
     int64_t kill_ms; /* when a retiring or ending one is killed */

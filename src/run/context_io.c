@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define READ_BYTES   (256 << 10)
@@ -284,6 +285,28 @@ static void take_result(Runner *runner, Context *context, ContextJob *job,
     news_answer_text(runner, answer, reply->text);
     give_children(runner, answer, job);
     context_job_over(runner, context, job);
+    context->answered++;
+}
+
+int64_t context_clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* The time since the last answers is that of these, an equal part for each. */
+static void share_time(Runner *runner, Context *context)
+{
+    int64_t now_us = context_clock_us();
+    size_t count = context->answered;
+    RunNews *news = runner->answers;
+    for (size_t i = 0; i < count; i++)
+        news->answers[news->answer_count - 1 - i].took_us =
+            (now_us - context->busy_us) / (int64_t)count;
+    if (count)
+        context->busy_us = now_us;
+    context->answered = 0;
 }
 
 static void take_progress(Runner *runner, ContextJob *job, const Reply *reply)
@@ -354,6 +377,7 @@ bool context_read(Runner *runner, Context *context)
         Reply reply;
         while (reply_next(&context->replies, &reply))
             take(runner, context, &reply);
+        share_time(runner, context);
         if (reply_over(&context->replies))
             return false;
         if (got < READ_BYTES)

@@ -12,6 +12,8 @@ void context_write(Runner *runner, Context *context);
  * protocol's, and the context must end. */
 bool context_read(Runner *runner, Context *context);
 
+int64_t context_clock_us(void);
+
 /* The oldest job in hand, which runs where jobs run in order; NULL: none. */
 ContextJob *context_first(const Context *context);
 

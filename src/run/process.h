@@ -150,6 +150,7 @@ typedef struct RunAnswer {
     bool cut;
     bool node_fault;
     int32_t progress; /* -1: none */
+    int64_t took_us;  /* ANSWER_SAID: of the context's time */
     size_t text_at;   /* in RunNews.text */
     size_t text_bytes;
     size_t children_at; /* in RunNews.children: packed, RUN_CHILD_TYPE and _PAYLOAD */

@@ -9,43 +9,47 @@ struct Body {
     Body *older;
     Body *newer;
     JobId id;
-    Buf packed;
+    size_t bytes;
+    char packed[];
 };
 
 static void unlink_body(Bodies *bodies, Body *body)
 {
     *(body->older ? &body->older->newer : &bodies->oldest) = body->newer;
     *(body->newer ? &body->newer->older : &bodies->newest) = body->older;
-    bodies->bytes -= body->packed.capacity;
+    bodies->bytes -= body->bytes;
     map_remove(&bodies->by_id, body->id);
 }
 
 void body_free(Body *body)
 {
-    if (!body)
-        return;
-    buf_done(&body->packed);
     mem_free(body);
 }
 
-void bodies_put(Bodies *bodies, const Job *job)
+size_t bodies_put(Bodies *bodies, const Job *job)
 {
     if (job->payload.bytes > BODY_BYTES_MAX)
-        return;
+        return 0;
     body_free(bodies_take(bodies, job->id)); /* an older one */
-    Body *body = MEM_NEW(Body);
+    buf_clear(&bodies->scratch);
+    job_pack(&bodies->scratch, job);
+    Slice packed = buf_slice(&bodies->scratch);
+    Body *body = mem_alloc(sizeof *body + packed.bytes); /* no more than it needs */
     body->id = job->id;
-    job_pack(&body->packed, job);
+    body->bytes = sizeof *body + packed.bytes;
+    memcpy(body->packed, packed.data, packed.bytes);
     body->older = bodies->newest;
     *(body->older ? &body->older->newer : &bodies->oldest) = body;
     bodies->newest = body;
-    bodies->bytes += body->packed.capacity;
+    size_t bytes = body->bytes;
+    bodies->bytes += bytes;
     map_put(&bodies->by_id, job->id, body);
     while (bodies->bytes > BODIES_BYTES_MAX) {
         Body *oldest = bodies->oldest;
         unlink_body(bodies, oldest);
         body_free(oldest);
     }
+    return bytes;
 }
 
 Body *bodies_take(Bodies *bodies, JobId id)
@@ -58,7 +62,7 @@ Body *bodies_take(Bodies *bodies, JobId id)
 
 Err body_job(const Body *body, Job *out_job)
 {
-    return job_unpack(buf_slice(&body->packed), out_job);
+    return job_unpack(slice_of(body->packed, body->bytes - sizeof *body), out_job);
 }
 
 void bodies_done(Bodies *bodies)
@@ -69,4 +73,5 @@ void bodies_done(Bodies *bodies)
         body_free(oldest);
     }
     map_done(&bodies->by_id);
+    buf_done(&bodies->scratch);
 }

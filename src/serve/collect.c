@@ -189,11 +189,12 @@ static void take_keeper_news(Daemon *daemon, const KeeperNews *news)
  * changed since the store was read is another by now. */
 static void keep_bodies(Daemon *daemon, const Ask *ask)
 {
-    for (size_t i = 0; i < ask->loaded.count; i++) {
+    size_t kept = 0;
+    for (size_t i = 0; i < ask->loaded.count && kept < BODIES_AT_ONCE; i++) {
         const Job *job = &ask->loaded.jobs[i];
         if (!(job->flags & JOB_PAYLOAD_APART) &&
             !node_changed_since(daemon->node, job->id, daemon->applied_number))
-            bodies_put(&daemon->bodies, job);
+            kept += bodies_put(&daemon->bodies, job);
     }
 }
 
@@ -348,6 +349,7 @@ static Ending answer_ending(const RunAnswer *answer, Slice text)
     switch (answer->kind) {
     case ANSWER_SAID:
         ending.kind = END_ANSWERED;
+        ending.took_us = answer->took_us;
         ending.said_code = answer->code;
         ending.cut = answer->cut;
         ending.result = text;

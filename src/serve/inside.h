@@ -46,10 +46,12 @@ typedef struct Bodies {
     Body *oldest;
     Body *newest;
     size_t bytes;
+    Buf scratch;
 } Bodies;
+#define BODIES_AT_ONCE ((size_t)6 << 20) /* more of one load would push out its first */
 
-void bodies_put(Bodies *bodies, const Job *job);
-Body *bodies_take(Bodies *bodies, JobId id); /* NULL when it is not there */
+size_t bodies_put(Bodies *bodies, const Job *job); /* bytes that it took */
+Body *bodies_take(Bodies *bodies, JobId id);       /* NULL when it is not there */
 MUST_CHECK Err body_job(const Body *body, Job *out_job);
 void body_free(Body *body);
 void bodies_done(Bodies *bodies);

@@ -15,7 +15,8 @@
 
 /* Of a large bulk only the first jobs can start soon. */
 #define BODIES_PER_RECORD 16
-#define BODIES_PER_LINES  256 /* a lane's window of them */
+#define BODIES_PER_LINES  256   /* a lane's window of them, */
+#define BODIES_PER_WARM   16384 /* which is longer for warm contexts */
 
 #define ALONE_EVENTS_MAX 2
 #define SYNC_HERE_NS_MAX 2000000 /* slower disks must not hold up the loop */
@@ -54,11 +55,16 @@ static void keep_lines(Daemon *daemon, const Op *op)
 {
     Job job = *op->job;
     Slice rest = op->body;
+    const Handler *handler = node_handler(daemon->node, job.tenant, job.type);
+    bool warm = handler && handler_warm(handler);
+    uint64_t most = warm ? BODIES_PER_WARM : BODIES_PER_LINES;
     if (job.state != JOB_READY)
         return;
-    for (uint64_t k = 0; k < BODIES_PER_LINES && lines_next(&rest, &job.payload); k++) {
+    size_t kept = 0;
+    for (uint64_t k = 0;
+         k < most && kept < BODIES_AT_ONCE && lines_next(&rest, &job.payload); k++) {
         job.id = id_from_count(op->first + k, daemon->identity.number);
-        bodies_put(&daemon->bodies, &job);
+        kept += bodies_put(&daemon->bodies, &job);
     }
 }
 
@@ -74,8 +80,8 @@ static void append_lines(Daemon *daemon, const Outbox *out, const Op *op)
     record.body = op->body;
     job_pack(&options, op->job);
     record.options = buf_slice(&options);
-    keep_lines(daemon, op);
     journal_write(daemon->journal, &record, NULL);
+    keep_lines(daemon, op);
     buf_done(&options);
 }
 
