@@ -287,6 +287,26 @@ const Command commands[] = {
         .run = cmd_run,
     },
     {
+        .name = "map",
+        .summary = "run a command once for every argument, and wait",
+        .usage = "[options] -- CMD [ARG...] ::: ARGUMENT... | < LINES",
+        .example = "pawl map -- gzip {} ::: a.log b.log\n"
+                   "ls *.wav | pawl map -q encode -- lame {} {}.mp3",
+        .detail =
+            "One job per argument (or per line of standard input), all in one group; {} "
+            "stands for the argument, which comes last if there is no {}. Shows how far "
+            "they are until all have ended: 0 when all are done, 10 when one failed or "
+            "was "
+            "rejected, 11 when one was cancelled. Ctrl-C stops the looking, not the "
+            "jobs: "
+            "pawl ls group:NAME finds them.",
+        .options = { run_options, job_options },
+        .need = NEED_OR_START,
+        .operand = OPERAND_FILES,
+        .first_ends = true,
+        .run = cmd_map,
+    },
+    {
         .name = "add",
         .summary = "queue a job of a type, or many",
         .usage = "TYPE [PAYLOAD | - | @FILE] [options]",

@@ -52,6 +52,7 @@ int cmd_ls(Cli *cli);
 int cmd_show(Cli *cli);
 int cmd_logs(Cli *cli);
 int cmd_wait(Cli *cli);
+int cmd_map(Cli *cli);
 int cmd_tenant(Cli *cli);
 int cmd_import(Cli *cli);
 int cmd_export(Cli *cli);

@@ -2,7 +2,9 @@
 """Groups against a real daemon: counts, progress, the completion job (once, whatever
 crashes), cancelling and retrying the members."""
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import uuid
 
@@ -11,7 +13,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
-from lib.daemon import Place               # noqa: E402
+from lib.daemon import Place, program      # noqa: E402
 
 LONG = 60
 
@@ -138,3 +140,34 @@ def test_kill_9_between_the_ends(home):
     assert api.get("/groups/night") == told
     assert [job["id"] for job in api.all(type="report")] == [told["completion"]]
     api.close()
+
+
+# --- pawl map ---------------------------------------------------------------------------
+
+def cli(node, *words, stdin=b"", code=0):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith("PAWL_")}
+    done = subprocess.run([program(), *words], input=stdin, capture_output=True,
+                          timeout=LONG, env={**env, "PAWL_SERVER": f"unix:{node.socket()}"})
+    assert done.returncode == code, done.stderr.decode()
+    return done
+
+
+def test_map_runs_a_command_for_every_argument(home, node, api, name):
+    out = home.path / name
+    out.mkdir()
+    done = cli(node, "map", "--group", name, "--", "sh", "-c", f"echo hi {{}} > {out}/{{}}",
+               ":::", "a", "b", "c")
+    assert b"3/3" in done.stderr
+    assert {file.name: file.read_text() for file in out.iterdir()} == \
+        {"a": "hi a\n", "b": "hi b\n", "c": "hi c\n"}
+    assert api.get(f"/groups/{name}")["counts"]["done"] == 3
+    lines = cli(node, "map", "--json", "--", "test", "-e", stdin=b"/\n/tmp\n\n").stdout
+    assert json.loads(lines)["counts"]["done"] == 2
+
+
+def test_map_tells_how_it_ended(node, name):
+    cli(node, "map", "--", "sh", "-c", "exit {}", ":::", "0", "65", code=10)
+    cli(node, "map", "--", "true", ":::", code=2)
+    cli(node, "map", "--", ":::", "a", code=2)
+    cli(node, "map", "--", "true", stdin=b"", code=2)
