@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client.c - people and programs: they add, act, ask again when no answer came, and in
  * the end let go of everything that is kept waiting. */
+#include "sim/links.h"
 #include "sim/machine.h"
 
 #include <stdio.h>
@@ -79,6 +80,7 @@ static void fill_jobs(World *world, Submission *submission, Slice tenant)
                  (unsigned long long)submission->serial, k);
         submission->jobs[k] = any_job(world, machine);
         submission->jobs[k].tenant = tenant;
+        links_choose(world, submission, &submission->jobs[k]);
         submission->jobs[k].payload = slice_copy(&submission->arena, slice_text(payload));
     }
 }
@@ -88,6 +90,7 @@ static void fill_lines(World *world, Submission *submission, Slice tenant)
     submission->jobs = arena_take(&submission->arena, sizeof(Job));
     submission->jobs[0] = any_job(world, world->machines[submission->machine]);
     submission->jobs[0].tenant = tenant;
+    links_choose(world, submission, &submission->jobs[0]);
     for (uint32_t k = 0; k < submission->count; k++)
         buf_printf(&submission->body, "%ss%llu.%u\n", chance(world, 10) ? "\n" : "",
                    (unsigned long long)submission->serial, k);
@@ -269,7 +272,7 @@ static void let_go(void *context, const Job *job)
         act(calm->world, truth, ACT_RELEASE, NULL);
     if (job->state == JOB_HALTED || job->state == JOB_PAUSED)
         act(calm->world, truth, ACT_RESUME, NULL);
-    if (job->state == JOB_BLOCKED)
+    if (job->state == JOB_BLOCKED && !(job->flags & JOB_WAITS))
         act(calm->world, truth, ACT_CANCEL, NULL);
 }
 

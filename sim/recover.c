@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recover.c - how a simulated machine is made, dies, and comes back. */
+#include "sim/links.h"
 #include "sim/machine.h"
 
 #include "core/queue.h"
@@ -291,6 +292,7 @@ void machine_start(Machine *machine)
     if (!open_disk(machine))
         return;
     truth_recovered(world, machine);
+    links_check_groups(world, machine);
     if (!world->failed && (world->calm || chance(world, 30)))
         machine_replay_check(machine);
     if (!world->failed && world->options.sqlite)

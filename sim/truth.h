@@ -50,6 +50,7 @@ typedef struct JobTruth {
     uint64_t patches;          /* payloads sent by patches so far */
     uint32_t retries;          /* operator's retries decided ... */
     uint32_t retries_shown;    /* ... of which the outside has seen so many */
+    JobStates ends;            /* final states it was ever decided to be in */
     int shown;                 /* last final state shown outside; -1: none */
 } JobTruth;
 

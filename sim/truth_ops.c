@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* truth_ops.c - every operation that a node decides has a cause outside it. */
+#include "sim/links.h"
 #include "sim/machine.h"
 
 #include "core/outcome.h"
@@ -285,7 +286,8 @@ static void check_move(World *world, Machine *machine, const Job *job, const Op 
     /* An answer may be from before the clock was set back. */
     int64_t back_ms = world->profile.clock_per_1000 ? 10 * MS_PER_HOUR : 0;
     int64_t now_ms = machine_now(machine).wall_ms + back_ms;
-    if (!may_move(truth, job, op, now_ms, world->truth.handlers))
+    if (!links_may_move(world, job, op) &&
+        !may_move(truth, job, op, now_ms, world->truth.handlers))
         violate(world, "I4", "%s goes from %s to %s, but no one asked",
                 id_text(op->id, id), state_name(job->state), state_name(op->to));
     if (op->fields & FIELD_RETRY) {
@@ -380,5 +382,7 @@ void truth_decided(World *world, Machine *machine, const Op *op)
                 id_text(op->id, id));
     else
         check_change(world, machine, &loaded.jobs[0], op);
+    if (!world->failed)
+        links_decided(world, &loaded.jobs[0], op);
     loaded_done(&loaded);
 }
