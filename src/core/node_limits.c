@@ -334,11 +334,34 @@ static void count_type(Node *node, const Head *head, int change)
         map_put(&node->types, key, (void *)(change < 0 ? running - 1 : running + 1));
 }
 
+static bool key_before(Slice a, Slice b)
+{
+    size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
+    int order = common ? memcmp(a.data, b.data, common) : 0;
+    return order ? order < 0 : a.bytes < b.bytes;
+}
+
+/* The charge whose key comes next behind `key`; bookings are kept in this order, because
+ * stores give them back in it. */
+static const Charge *next_charge(const Admission *admission, Slice key)
+{
+    const Charge *next = NULL;
+    for (size_t i = 0; i < admission->charge_count; i++) {
+        const Charge *charge = &admission->charges[i];
+        Slice own = charge->manager->resource.def.key;
+        if (key_before(key, own) &&
+            (!next || key_before(own, next->manager->resource.def.key)))
+            next = charge;
+    }
+    return next;
+}
+
 void node_book(Node *node, Running *running, const Admission *admission)
 {
     const Head *head = &running->head;
-    for (size_t i = 0; i < admission->charge_count; i++) {
-        const Charge *charge = &admission->charges[i];
+    Slice key = { NULL, 0 };
+    for (const Charge *charge; (charge = next_charge(admission, key));) {
+        key = charge->manager->resource.def.key;
         resource_book(&charge->manager->resource, charge->amount, type_key(head),
                       &running->bookings);
     }

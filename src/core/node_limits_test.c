@@ -556,7 +556,7 @@ static void job_before_handler_before_manager(void **state)
     assert_true(slice_equal(rig_find(rig, plain)->bookings, slice_of("a=#2\0b=#3", 10)));
     job.resources = slice_of("b=5", 4);
     JobId own = rig_add(rig, &job);
-    assert_true(slice_equal(rig_find(rig, own)->bookings, slice_of("b=#5\0a=#2", 10)));
+    assert_true(slice_equal(rig_find(rig, own)->bookings, slice_of("a=#2\0b=#5", 10)));
     job.resources = slice_of("*quantity=1", 12);
     JobId kind = rig_add(rig, &job);
     assert_true(slice_equal(rig_find(rig, kind)->bookings, slice_of("a=#1\0b=#1", 10)));
