@@ -18,7 +18,7 @@ from lib.processor import WAIT, Processor  # noqa: E402
 
 PARTS = [f"page {i}" for i in range(60)]
 # Some output, a pause in the middle, more output: half a page could show.
-PAGE = '''#!/bin/sh
+PAGE = '''#!/bin/sh -e
 echo "$1" >> "$RUNS"
 echo "begin $1"
 sleep 0.02
