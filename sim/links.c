@@ -6,16 +6,6 @@
 
 static const Slice groups[] = { { "day", 3 }, { "night", 5 } };
 
-/* A door refuses the same job twice. */
-static bool named(Slice list, JobId id)
-{
-    AfterItem item;
-    while (after_next(&list, &item))
-        if (item.id == id)
-            return true;
-    return false;
-}
-
 void links_choose(World *world, Submission *submission, Job *job)
 {
     Truth *truth = &world->truth;
@@ -29,7 +19,7 @@ void links_choose(World *world, Submission *submission, Job *job)
         const JobTruth *parent = truth->jobs[truth->job_count - 1 - below(world, recent)];
         AfterItem item = { (AfterOn)below(world, 3), parent->id };
         if (parent->acked && parent->machine == submission->machine &&
-            !named(buf_slice(&list), parent->id))
+            !after_names(buf_slice(&list), parent->id))
             after_add(&list, item);
     }
     job->after = slice_copy(&submission->arena, buf_slice(&list));

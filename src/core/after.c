@@ -65,6 +65,15 @@ void after_count(AfterCount *count, AfterItem item, bool ended, int32_t state)
     count->broken_state = state;
 }
 
+bool after_names(Slice list, JobId id)
+{
+    AfterItem item;
+    while (after_next(&list, &item))
+        if (item.id == id)
+            return true;
+    return false;
+}
+
 void after_reason(Buf *out, const AfterCount *count)
 {
     char id[ID_TEXT_BYTES];

@@ -47,10 +47,15 @@ typedef struct AfterCount {
     JobId broken;        /* one that ended otherwise than asked; 0: none */
     AfterOn broken_on;
     int32_t broken_state;
+    Slice met; /* those that have ended as asked, as a list: only what was seen may be
+                  settled (FIELD_MET), because others may have ended since */
 } AfterCount;
 
 /* Counts one more; state is looked at only if it has ended. */
 void after_count(AfterCount *count, AfterItem item, bool ended, int32_t state);
+
+/* Whether a list names the job. */
+bool after_names(Slice list, JobId id);
 
 /* Why the job waits, or why it never will run. */
 void after_reason(Buf *out, const AfterCount *count);

@@ -41,9 +41,8 @@ typedef enum OpField { /* which fields OP_MOVE changes besides the state */
                            << 6, /* an operator's retry: counters and window start anew */
                        FIELD_HANDLER = 1 << 7, /* its first handler has come: op->job has
                                                   what job_take_handled takes */
-                       FIELD_MET = 1
-                                   << 8, /* those of its `after` that have ended, ended as
-                                            asked: it does not wait for them any more */
+                       FIELD_MET = 1 << 8, /* those of its `after` that `value` lists have
+                                              ended as asked: it does not wait for them */
                        FIELD_FREED = 1 << 9, /* it waits for no job any more: its window
                                                 begins at window_from */
 } OpField;

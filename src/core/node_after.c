@@ -115,6 +115,7 @@ static void judge_child(Node *node, const Job *job, const AfterCount *count)
     } else {
         Op *op = move_child(node, job, job->state);
         op->fields = FIELD_MET;
+        op->value = node_keep(node, count->met);
         op->reason = job->state == JOB_HELD ? op->reason : reason;
     }
 }

@@ -147,9 +147,9 @@ static void store_move(Rig *rig, Job *job, const Op *op)
         job->flags &= ~(uint32_t)JOB_WAITS;
     }
     if ((op->fields & FIELD_FREED) || state_in(op->to, STATES_FINAL))
-        rig_settle_waits(rig, job->id, false);
+        rig_settle_waits(rig, job->id, NULL);
     else if (op->fields & FIELD_MET)
-        rig_settle_waits(rig, job->id, true);
+        rig_settle_waits(rig, job->id, &op->value);
     move(job, op->to, op->dt_ms);
 }
 
@@ -210,7 +210,7 @@ static void store_change(Rig *rig, const Op *op)
     }
     if (op->kind == OP_REMOVE) {
         assert_false(state_in(job->state, STATES_OWNED));
-        rig_settle_waits(rig, job->id, false);
+        rig_settle_waits(rig, job->id, NULL);
         rig_parent_goes(rig, job);
         *job = rig->jobs[--rig->count];
     }

@@ -14,6 +14,7 @@ static bool wait_ended(Rig *rig, const RigWait *wait, int32_t *out_state)
 AfterCount rig_count_waits(Rig *rig, JobId child, bool *out_any)
 {
     AfterCount count = { 0 };
+    Buf met = { 0 };
     *out_any = false;
     for (size_t i = 0; i < rig->wait_count; i++) {
         const RigWait *wait = &rig->waits[i];
@@ -23,16 +24,19 @@ AfterCount rig_count_waits(Rig *rig, JobId child, bool *out_any)
         bool ended = wait_ended(rig, wait, &state);
         *out_any = *out_any || ended;
         after_count(&count, (AfterItem){ wait->on, wait->parent }, ended, state);
+        if (ended && after_met(wait->on, state))
+            after_add(&met, (AfterItem){ wait->on, wait->parent });
     }
+    count.met = slice_copy(&rig->arena, buf_slice(&met));
+    buf_done(&met);
     return count;
 }
 
-void rig_settle_waits(Rig *rig, JobId child, bool only_ended)
+void rig_settle_waits(Rig *rig, JobId child, const Slice *list)
 {
     for (size_t i = rig->wait_count; i-- > 0;) {
-        int32_t state;
         if (rig->waits[i].child != child ||
-            (only_ended && !wait_ended(rig, &rig->waits[i], &state)))
+            (list && !after_names(*list, rig->waits[i].parent)))
             continue;
         rig->waits[i] = rig->waits[--rig->wait_count];
     }

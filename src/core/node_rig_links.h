@@ -8,7 +8,7 @@
 
 /* Where a child stands; *out_any: at least one parent has ended. */
 AfterCount rig_count_waits(Rig *rig, JobId child, bool *out_any);
-void rig_settle_waits(Rig *rig, JobId child, bool only_ended);
+void rig_settle_waits(Rig *rig, JobId child, const Slice *list); /* NULL: all */
 void rig_parent_goes(Rig *rig, const Job *parent);
 
 /* Of the jobs that wait those with something to look at. */

@@ -56,15 +56,6 @@ static Err read_item(JobReader *in, const JsonIn *value, AfterItem *out)
     return has_id ? ERR_OK : BAD(in, "missing_field", "an item of after needs an id");
 }
 
-static bool named_before(Slice list, JobId id)
-{
-    AfterItem item;
-    while (after_next(&list, &item))
-        if (item.id == id)
-            return true;
-    return false;
-}
-
 static Err add_item(JobReader *in, const JsonIn *value, Buf *list)
 {
     AfterItem item;
@@ -72,7 +63,7 @@ static Err add_item(JobReader *in, const JsonIn *value, Buf *list)
     Err err = read_item(in, value, &item);
     if (err)
         return err;
-    if (named_before(buf_slice(list), item.id))
+    if (after_names(buf_slice(list), item.id))
         return BAD(in, "invalid_value", "after names job %s twice", id_text(item.id, id));
     after_add(list, item);
     return ERR_OK;

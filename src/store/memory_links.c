@@ -82,13 +82,15 @@ static void add_waits(Memory *memory, const Job *job)
     }
 }
 
-static void settle(Memory *memory, JobId child, bool only_ended)
+/* Of those that the child waits for the listed ones; no list: all. */
+static void settle(Memory *memory, JobId child, const Slice *list)
 {
     Entries *waits = &memory->tables[TABLE_WAITS];
     for (size_t i = waits->count; i-- > 0;) {
         JobId parent = get_number(waits->items[i].key.data);
         bool ended = find_by_id(&memory->tables[TABLE_ENDED], parent) != NULL;
-        if (get_number(waits->items[i].key.data + 8) != child || (only_ended && !ended))
+        if (get_number(waits->items[i].key.data + 8) != child ||
+            (list && !after_names(*list, parent)))
             continue;
         entries_remove(waits, &waits->items[i]);
         if (ended && !anyone_waits_for(memory, parent))
@@ -96,17 +98,23 @@ static void settle(Memory *memory, JobId child, bool only_ended)
     }
 }
 
-static AfterCount count_after(const Memory *memory, JobId child)
+static AfterCount count_after(const Memory *memory, JobId child, Arena *arena)
 {
     AfterCount count = { 0 };
+    Buf met = { 0 };
     const Entries *waits = &memory->tables[TABLE_WAITS];
     for (size_t i = 0; i < waits->count; i++) {
         const Entry *wait = &waits->items[i];
         AfterItem item = { (AfterOn)wait->number, get_number(wait->key.data) };
         const Entry *ended = find_by_id(&memory->tables[TABLE_ENDED], item.id);
-        if (get_number(wait->key.data + 8) == child)
-            after_count(&count, item, ended != NULL, ended ? (int32_t)ended->number : 0);
+        if (get_number(wait->key.data + 8) != child)
+            continue;
+        after_count(&count, item, ended != NULL, ended ? (int32_t)ended->number : 0);
+        if (ended && after_met(item.on, (int32_t)ended->number))
+            after_add(&met, item);
     }
+    count.met = slice_copy(arena, buf_slice(&met));
+    buf_done(&met);
     return count;
 }
 
@@ -139,7 +147,7 @@ void memory_load_after(Memory *memory, const Load *load, Loaded *out)
             continue;
         Job copy = job_copy(&out->arena, &job->row.job);
         copy.payload = (Slice){ NULL, 0 };
-        out->after[out->count] = count_after(memory, child);
+        out->after[out->count] = count_after(memory, child, &out->arena);
         MEM_PUSH(out->jobs, out->count, out->capacity) = copy;
     }
 }
@@ -282,7 +290,8 @@ void memory_changed(Memory *memory, const Op *op, const Job *was, const Job *job
         drop_ended(memory, job->id);
     if ((was->flags & JOB_WAITS) && (final || op->kind == OP_MOVE))
         if (final || (op->fields & (FIELD_MET | FIELD_FREED)))
-            settle(memory, job->id, !final && !(op->fields & FIELD_FREED));
+            settle(memory, job->id,
+                   final || (op->fields & FIELD_FREED) ? NULL : &op->value);
     if (job->group.bytes && job->state != was->state) {
         count_group(memory, job, was->state, -1);
         count_group(memory, job, job->state, 1);
@@ -298,7 +307,7 @@ void memory_removed(Memory *memory, const Job *job)
     if (!state_in(job->state, STATES_FINAL) && anyone_waits_for(memory, job->id))
         put_ended(memory, job->id, JOB_CANCELLED);
     if (job->flags & JOB_WAITS)
-        settle(memory, job->id, false);
+        settle(memory, job->id, NULL);
     if (job->group.bytes)
         count_group(memory, job, job->state, -1);
     drop_key(memory, job, UNIQUE_OWN, true);

@@ -100,22 +100,30 @@ static WaitRows waits_of(Sqlite *sqlite, JobId child)
     return rows;
 }
 
-AfterCount links_after(Sqlite *sqlite, JobId child)
+AfterCount links_after(Sqlite *sqlite, JobId child, Arena *arena)
 {
     AfterCount count = { 0 };
+    Buf met = { 0 };
     WaitRows rows = waits_of(sqlite, child);
-    for (size_t i = 0; i < rows.count; i++)
-        after_count(&count, rows.items[i].item, rows.items[i].ended, rows.items[i].state);
+    for (size_t i = 0; i < rows.count; i++) {
+        const WaitRow *row = &rows.items[i];
+        after_count(&count, row->item, row->ended, row->state);
+        if (row->ended && after_met(row->item.on, row->state))
+            after_add(&met, row->item);
+    }
+    count.met = slice_copy(arena, buf_slice(&met));
+    buf_done(&met);
     mem_free(rows.items);
     return count;
 }
 
-static void settle(Sqlite *sqlite, JobId child, bool only_ended)
+/* Of those that the child waits for the listed ones; no list: all. */
+static void settle(Sqlite *sqlite, JobId child, const Slice *list)
 {
     Db *db = &sqlite->db;
     WaitRows rows = waits_of(sqlite, child);
     for (size_t i = 0; i < rows.count; i++) {
-        if (only_ended && !rows.items[i].ended)
+        if (list && !after_names(*list, rows.items[i].item.id))
             continue;
         sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_REMOVE);
         sqlite3_bind_int64(stmt, 1, (int64_t)rows.items[i].item.id);
@@ -273,7 +281,8 @@ void links_changed(Sqlite *sqlite, Held *held, const Op *op, const Job *was)
     saved_open(&held->saved, &sqlite->db);
     if ((was->flags & JOB_WAITS) && (final || op->kind == OP_MOVE))
         if (final || (op->fields & (FIELD_MET | FIELD_FREED)))
-            settle(sqlite, job->id, !final && !(op->fields & FIELD_FREED));
+            settle(sqlite, job->id,
+                   final || (op->fields & FIELD_FREED) ? NULL : &op->value);
     if (job->group.bytes && job->state != was->state) {
         count_group(&sqlite->db, job, was->state, -1);
         count_group(&sqlite->db, job, job->state, 1);
@@ -293,7 +302,7 @@ void links_removed(Sqlite *sqlite, Held *held)
         return;
     saved_open(&held->saved, &sqlite->db);
     if (job->flags & JOB_WAITS)
-        settle(sqlite, job->id, false);
+        settle(sqlite, job->id, NULL);
     if (job->group.bytes)
         count_group(&sqlite->db, job, job->state, -1);
     change_key(sqlite, job, UNIQUE_OWN, SQL_UNIQUE_REMOVE);

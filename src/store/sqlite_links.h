@@ -27,7 +27,7 @@ typedef struct IdList {
 void links_ended(Sqlite *sqlite, uint32_t limit, IdList *out, bool *out_more);
 
 /* Where a job stands with what it waits for. */
-AfterCount links_after(Sqlite *sqlite, JobId child);
+AfterCount links_after(Sqlite *sqlite, JobId child, Arena *arena);
 
 /* Whether any job waits for another. */
 bool links_any(Sqlite *sqlite);

@@ -418,7 +418,8 @@ static void load_after(Loading *in)
             continue;
         saved.row.job.payload = (Slice){ NULL, 0 };
         give(in, &saved);
-        out->after[out->count - 1] = links_after(in->sqlite, children.items[i]);
+        out->after[out->count - 1] =
+            links_after(in->sqlite, children.items[i], &out->arena);
     }
     mem_free(children.items);
 }
