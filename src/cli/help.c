@@ -153,6 +153,6 @@ void help_overview(const Term *term, Buf *out)
             buf_printf(out, "  %-12s%s\n", command->name, command->summary);
     add_title(term, "topics", out);
     for (const Topic *topic = help_topics; topic->name; topic++)
-        buf_printf(out, "  %-12s%s\n", topic->name, topic->summary);
-    buf_add_text(out, "\nMore: pawl COMMAND --help, pawl help TOPIC\n");
+        buf_printf(out, "  %s", topic->name);
+    buf_add_text(out, "\n\nMore: pawl COMMAND --help, pawl help TOPIC\n");
 }
