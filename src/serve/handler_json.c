@@ -164,7 +164,9 @@ static Err read_lang(HandlerReader *in, const JsonIn *value)
         if (nearest)
             problem_hint(&in->job.why, "did you mean '%s'?", nearest);
         else
-            problem_hint(&in->job.why, "one of exec, sh, bash");
+            problem_hint(
+                &in->job.why,
+                "one of exec, sh, bash, node, python, perl, php, ruby, lua, http, pull");
         return ERR_INVALID;
     }
     if (in->has_lang && lang != in->handler.lang)
