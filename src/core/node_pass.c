@@ -7,6 +7,9 @@
 #include "core/node_inside.h"
 #include "core/node_limits.h"
 
+/* What a context may take in one turn while other lanes wait: they get theirs soon. */
+#define SHARED_TURN_JOBS 64
+
 static int64_t deadline_ms(const Node *node, const Head *head)
 {
     return head->max_run_ms ? node->now.wall_ms + head->max_run_ms : 0;
@@ -101,6 +104,8 @@ static void start_turn(Node *node, Lane *lane, const Admission *admitted,
     uint32_t jobs = admission.at ? 1 : place->jobs; /* others were passed over */
     uint32_t started = 0;
     node_lane_out(node, lane);
+    if (node->offers.count && jobs > SHARED_TURN_JOBS)
+        jobs = SHARED_TURN_JOBS;
     if (lane->tour > node->tour)
         node_tour_begin(node, lane->tour);
     do {
