@@ -26,10 +26,19 @@ void links_choose(World *world, Submission *submission, Job *job)
     buf_done(&list);
 }
 
-/* Whether the parent has once ended as asked. */
-static bool has_been_met(World *world, AfterItem item)
+/* One of another tenant is not there. */
+static const JobTruth *parent_of(World *world, const Job *job, JobId id)
 {
-    const JobTruth *parent = truth_job(world, item.id);
+    const JobTruth *parent = truth_job(world, id);
+    bool own = parent && parent->submission &&
+               slice_equal(parent->submission->jobs[0].tenant, job->tenant);
+    return own ? parent : NULL;
+}
+
+/* Whether the parent has once ended as asked. */
+static bool has_been_met(World *world, const Job *job, AfterItem item)
+{
+    const JobTruth *parent = parent_of(world, job, item.id);
     if (!parent || parent->gone)
         if (item.on == AFTER_ANY)
             return true;
@@ -44,7 +53,7 @@ static bool all_met(World *world, const Job *job)
     Slice rest = job->after;
     AfterItem item;
     while (after_next(&rest, &item))
-        if (!has_been_met(world, item))
+        if (!has_been_met(world, job, item))
             return false;
     return true;
 }
@@ -55,9 +64,8 @@ static bool any_over(World *world, const Job *job)
     Slice rest = job->after;
     AfterItem item;
     while (after_next(&rest, &item)) {
-        const JobTruth *parent = truth_job(world, item.id);
-        if (!parent || parent->gone || parent->ends || !parent->submission ||
-            !slice_equal(parent->submission->jobs[0].tenant, job->tenant))
+        const JobTruth *parent = parent_of(world, job, item.id);
+        if (!parent || parent->gone || parent->ends)
             return true;
     }
     return false;

@@ -208,7 +208,8 @@ static int only_item(Cli *cli, const char *text, const Doc *list,
     Slice id = doc_text(doc_at(items, 0), "id");
     Slice other = doc_text(doc_at(items, 1), "id");
     bool newest = strcmp(text, "last") == 0;
-    Fault none = { CLI_NOT_FOUND, "job_not_found", "list them: pawl ls" };
+    Fault none = { CLI_NOT_FOUND, "job_not_found",
+                   "list them: pawl ls (of others: --tenant)" };
     if (id.bytes != ID_CHARACTERS && newest)
         return cli_fail(cli, none, "there is no job yet");
     if (id.bytes != ID_CHARACTERS)

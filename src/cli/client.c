@@ -132,16 +132,28 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
         assert(set_code == CURLE_OK);                                                    \
     } while (0)
 
-/* Jobs, their numbers and handlers belong to a tenant; other routes refuse the word. */
+/* What belongs to a tenant, or shows something of one; other routes refuse the word. */
+static const char *const of_tenants[] = {
+    "jobs",      "claims", "events",     "handlers",  "scoreboard", "stats", "groups",
+    "schedules", "queues", "operations", "resources", "alert",      "nodes",
+};
+
+static bool is_of_tenant(const char *path)
+{
+    Slice base = SLICE_LITERAL("/api/v1/");
+    Slice text = slice_text(path);
+    if (!slice_starts(text, base))
+        return false;
+    text = slice_from(text, base.bytes);
+    for (size_t i = 0; i < sizeof of_tenants / sizeof *of_tenants; i++)
+        if (slice_starts(text, slice_text(of_tenants[i])))
+            return true;
+    return false;
+}
+
 static void add_tenant(const Client *client, const char *path, Buf *url)
 {
-    Slice text = slice_text(path);
-    if (!client->tenant || !(slice_starts(text, SLICE_LITERAL("/api/v1/jobs")) ||
-                             slice_starts(text, SLICE_LITERAL("/api/v1/claims")) ||
-                             slice_starts(text, SLICE_LITERAL("/api/v1/events")) ||
-                             slice_starts(text, SLICE_LITERAL("/api/v1/handlers")) ||
-                             slice_starts(text, SLICE_LITERAL("/api/v1/scoreboard")) ||
-                             slice_starts(text, SLICE_LITERAL("/api/v1/stats"))))
+    if (!client->tenant || !is_of_tenant(path) || strstr(path, "tenant="))
         return;
     buf_add_char(url, memchr(url->data, '?', url->bytes) ? '&' : '?');
     buf_add_text(url, "tenant=");

@@ -34,7 +34,9 @@ static int ask(Status *status)
     status->ready = response.status == 200;
     buf_add_slice(&status->readiness, buf_slice(&response.body));
     response_done(&response);
-    int code = cli_get(cli, "/api/v1/stats", &status->stats);
+    bool named = cli->client.tenant != NULL; /* else of all whom one may see */
+    int code =
+        cli_get(cli, named ? "/api/v1/stats" : "/api/v1/stats?tenant=*", &status->stats);
     return code ? code : cli_get(cli, "/api/v1/nodes", &status->nodes);
 }
 
@@ -122,13 +124,27 @@ static void add_trouble(const Status *status, Buf *out)
                    (long long)doc_int(jobs, "blocked", 0));
 }
 
-/* Of each queue what waits, what runs, and what went wrong. */
+static bool several_tenants(const Doc *queues)
+{
+    const Doc *first = doc_first(queues);
+    for (const Doc *queue = first; queue; queue = doc_next(queue))
+        if (!slice_equal(doc_text(queue, "tenant"), doc_text(first, "tenant")))
+            return true;
+    return false;
+}
+
+/* Of each queue what waits, what runs, and what went wrong; and whose it is, where that
+ * is a question. */
 static void add_queues(const Status *status, Buf *out)
 {
     static const Column columns[] = {
-        { .title = "QUEUE", .wide = true },    { .title = "READY", .right = true },
-        { .title = "RUNNING", .right = true }, { .title = "LATER", .right = true },
-        { .title = "BLOCKED", .right = true }, { .title = "FAILED", .right = true },
+        { .title = "TENANT" },
+        { .title = "QUEUE", .wide = true },
+        { .title = "READY", .right = true },
+        { .title = "RUNNING", .right = true },
+        { .title = "LATER", .right = true },
+        { .title = "BLOCKED", .right = true },
+        { .title = "FAILED", .right = true },
     };
     static const char *const counted[][3] = {
         { "ready" },
@@ -138,10 +154,15 @@ static void add_queues(const Status *status, Buf *out)
         { "failed", "rejected" },
     };
     Table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
-    const Doc *queue = doc_first(doc_get(status->stats, "queues"));
+    const Doc *queues = doc_get(status->stats, "queues");
+    bool several = several_tenants(queues);
+    size_t skipped = several ? 0 : 1;
+    table_init(&table, columns + skipped, sizeof columns / sizeof *columns - skipped);
+    const Doc *queue = doc_first(queues);
     for (; queue && table_rows(&table) < QUEUES_SHOWN; queue = doc_next(queue)) {
         const Doc *jobs = doc_get(queue, "jobs");
+        if (several)
+            table_add(&table, COLOUR_PLAIN, doc_text(queue, "tenant"));
         table_add(&table, COLOUR_PLAIN, doc_text(queue, "queue"));
         for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
             int64_t count = 0;

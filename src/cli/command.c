@@ -14,7 +14,8 @@ const Option global_options[] = {
       "the data directory (default: $PAWL_DATA, $XDG_STATE_HOME/pawl, "
       "~/.local/state/pawl)" },
     { "token-file", 0, "FILE", "a file with the token (default: $PAWL_TOKEN)" },
-    { "tenant", 0, "NAME", "whose jobs (default: default)" },
+    { "tenant", 0, "NAME",
+      "whose jobs; '*' is everyone's (default: $PAWL_TENANT, default)" },
     { "json", 0, NULL, "one JSON document on stdout; errors as one on stderr" },
     { "help", 'h', NULL, "say what the command does" },
     { 0 },

@@ -70,11 +70,13 @@ static int prepare(Cli *cli, const char *server)
     const char *path = args_value(&cli->args, "token-file");
     const char *token = getenv("PAWL_TOKEN");
     const char *tenant = args_value(&cli->args, "tenant");
+    if (!tenant)
+        tenant = getenv("PAWL_TENANT"); /* also in a job that asks for others */
     if (path && read_token(path, &cli->client.token, &why))
         return cli_misused(cli, &why);
     if (!path && token && *token)
         cli->client.token = keep(slice_text(token));
-    if (tenant)
+    if (tenant && *tenant)
         cli->client.tenant = keep(slice_text(tenant));
     return CLI_DONE;
 }

@@ -45,6 +45,7 @@ const Topic help_topics[] = {
     { "environment", "the variables that pawl reads",
       "  PAWL_SERVER       the daemon to ask: http://HOST:PORT or unix:PATH\n"
       "  PAWL_DATA         the data directory\n"
+      "  PAWL_TENANT       whose jobs; a job that runs has its own tenant there\n"
       "  PAWL_TOKEN        the token\n"
       "  XDG_STATE_HOME    the data directory is pawl in it (default: ~/.local/state)\n"
       "  NO_COLOR          when not empty: no colours\n"

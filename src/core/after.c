@@ -54,11 +54,11 @@ bool after_met(AfterOn on, int32_t state)
 void after_count(AfterCount *count, AfterItem item, bool ended, int32_t state)
 {
     if (!ended) {
-        if (!count->pending++)
+        if (!count->pending++ || item.id < count->first_pending)
             count->first_pending = item.id;
         return;
     }
-    if (count->broken || after_met(item.on, state))
+    if (after_met(item.on, state) || (count->broken && count->broken <= item.id))
         return;
     count->broken = item.id;
     count->broken_on = item.on;

@@ -4,7 +4,8 @@
  * job->after lists them as `ok:ID`, `any:ID` or `fail:ID`, each ended by NUL. `ok` wants
  * the other job done, `fail` wants it failed or rejected, `any` only its end. A job that
  * is not there any more has ended in a way that no one knows: enough for `any`, for the
- * others never. One of another tenant is never what is asked for. */
+ * others never. One of another tenant is not there: nothing that is told or done may
+ * differ from what happens with an id that no job ever had. */
 #ifndef CORE_AFTER_H
 #define CORE_AFTER_H
 
@@ -26,11 +27,14 @@ MUST_CHECK Err after_on_parse(Slice text, AfterOn *out_on);
 /* Walks job->after; items that cannot be read are left out. */
 bool after_next(Slice *rest, AfterItem *out_item);
 
-/* What stands for one of another tenant, so that its own rows stay true: the job waits
- * for itself, in vain. */
-static inline AfterItem after_foreign(const Job *job)
+/* In a store, the row of a job that waits for one of another tenant names it with this
+ * bit, which no id has: it is gone from the first, whatever becomes of the real one, and
+ * those of its own tenant that wait for that are not concerned. */
+#define AFTER_FOREIGN ((JobId)1 << 63)
+
+static inline JobId after_id(JobId row)
 {
-    return (AfterItem){ AFTER_OK, job->id };
+    return row & ~AFTER_FOREIGN;
 }
 
 /* Adds an item to a list. */
@@ -51,7 +55,8 @@ typedef struct AfterCount {
                   settled (FIELD_MET), because others may have ended since */
 } AfterCount;
 
-/* Counts one more; state is looked at only if it has ended. */
+/* Counts one more; state is looked at only if it has ended. Of several that are broken or
+ * pending the oldest is kept, in whatever order they come. */
 void after_count(AfterCount *count, AfterItem item, bool ended, int32_t state);
 
 /* Whether a list names the job. */

@@ -115,7 +115,8 @@ void node_define_operation(Node *node, const Event *event)
     OperationEntry *entry = entry_of(node, event->key);
     if (event->value.data) {
         begin(node, event);
-    } else if (!entry) {
+    } else if (!entry || (event->tenant.bytes &&
+                          !slice_equal(event->tenant, entry->operation.tenant))) {
         node_reply(node, event->request, ERR_NOT_FOUND, "operation_not_found");
     } else {
         if (entry->operation.state == OPERATION_RUNNING) {

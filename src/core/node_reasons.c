@@ -77,10 +77,11 @@ static Slice booked_of(const Running *running, Slice key)
     return (Slice){ NULL, 0 };
 }
 
-/* The holder who is expected to end first, or any; *out_until is when, 0: not known. */
+/* The holder who is expected to end first, or any; *out_until is when, 0: not known. One
+ * of another tenant is not named. */
 static JobId first_holder(const Asking *asking, Slice key, int64_t *out_until)
 {
-    JobId found = 0;
+    const Running *found = NULL;
     MapEntry entry;
     *out_until = 0;
     for (size_t at = 0; map_next(&asking->node->running, &at, &entry);) {
@@ -91,13 +92,13 @@ static JobId first_holder(const Asking *asking, Slice key, int64_t *out_until)
             continue;
         bool sooner = end_ms && (!*out_until || end_ms < *out_until);
         if (!found || sooner) {
-            found = running->head.id;
+            found = running;
             *out_until = end_ms ? end_ms : *out_until;
         }
     }
     if (*out_until && *out_until < asking->now.wall_ms)
         *out_until = 0; /* it takes longer than was expected */
-    return found;
+    return found && found->head.tenant == asking->tenant ? found->head.id : 0;
 }
 
 static void of_manager(const Asking *asking, Slice key, bool own)
@@ -126,7 +127,7 @@ static void of_manager(const Asking *asking, Slice key, bool own)
         reason.kind = REASON_HIGHLANDER;
     else if (given) {
         reason.kind = REASON_RESOURCE_KEPT;
-        reason.holder = first->refused;
+        reason.holder = first->tenant == asking->tenant ? first->refused : 0;
         reason.until_ms = 0;
     }
     say(asking, reason);

@@ -33,7 +33,7 @@ typedef struct Reason {
     int64_t total;
     int64_t every_ms;
     int64_t until_ms; /* 0: not known */
-    JobId holder;     /* one of those who are in the way; 0: not known */
+    JobId holder;     /* one who is in the way; 0: not known, or another tenant's */
 } Reason;
 
 typedef void ReasonSink(void *context, const Reason *reason);

@@ -20,9 +20,17 @@ static void reply_out(Exchange *exchange, Call *call)
 /* --- What is firing -------------------------------------------------------------------
  */
 
+typedef struct Firing {
+    JsonOut json;
+    const Exchange *exchange;
+} Firing;
+
 static void write_alert(void *context, const Alert *alert)
 {
-    JsonOut *json = context;
+    Firing *firing = context;
+    JsonOut *json = &firing->json;
+    if (!api_sees(firing->exchange, alert->tenant))
+        return;
     json_object(json, NULL);
     json_text(json, "rule", alert->name);
     json_text(json, "tenant", alert->tenant);
@@ -34,18 +42,21 @@ static void write_alert(void *context, const Alert *alert)
 
 static void look_at_alerts(Call *call, Daemon *daemon)
 {
-    JsonOut json = exchange_json(call->context);
-    json_object(&json, NULL);
-    json_array(&json, "items");
+    Firing firing = { exchange_json(call->context), call->context };
+    JsonOut *json = &firing.json;
+    json_object(json, NULL);
+    json_array(json, "items");
     if (daemon_alerts(daemon))
-        alerts_firing(daemon_alerts(daemon), write_alert, &json);
-    json_array_end(&json);
-    json_null(&json, "next_cursor");
-    json_object_end(&json);
+        alerts_firing(daemon_alerts(daemon), write_alert, &firing);
+    json_array_end(json);
+    json_null(json, "next_cursor");
+    json_object_end(json);
 }
 
 void api_alerts(Exchange *exchange)
 {
+    if (!api_whose(exchange))
+        return;
     Call *call = exchange_call(exchange, CALL_LOOK, reply_out);
     call->look = look_at_alerts;
     exchange_send(exchange, call);

@@ -247,15 +247,15 @@ static void told(Exchange *exchange, Call *call)
 
 static void tell(Exchange *exchange, EventKind kind)
 {
-    Slice tenant = exchange_param(exchange, "tenant");
-    if (tenant.data && !api_tenant(exchange, NULL).data)
+    Slice tenant = api_tenant(exchange, "default");
+    if (!tenant.data)
         return;
     Call *call = exchange_call(exchange, CALL_EVENT, told);
     const JsonIn *body = api_body(exchange, &call->arena, false);
     if (!body)
         return;
     const DaemonFacts *facts = daemon_facts(exchange->daemon);
-    const JobRules rules = { .tenant = SLICE_LITERAL("default"),
+    const JobRules rules = { .tenant = tenant,
                              .wall_ms = clock_now().wall_ms,
                              .payload_bytes_max = facts->payload_bytes_max };
     ClaimReader reader = { .arena = &call->arena,

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "serve/job_json.h"
 
+#include <assert.h>
 #include <strings.h>
 
 #define PREFIX_CHARS_MIN 6
@@ -19,6 +20,19 @@ Slice api_tenant(Exchange *exchange, const char *otherwise)
         return tenant;
     exchange_refuse(exchange, "invalid_name", "the tenant's name is not valid");
     return (Slice){ NULL, 0 };
+}
+
+bool api_whose(Exchange *exchange)
+{
+    bool all = slice_is(exchange_param(exchange, "tenant"), "*");
+    exchange->whose = all ? SLICE_LITERAL("") : api_tenant(exchange, "default");
+    return exchange->whose.data != NULL;
+}
+
+bool api_sees(const Exchange *exchange, Slice tenant)
+{
+    assert(exchange->whose.data);
+    return !exchange->whose.bytes || slice_equal(exchange->whose, tenant);
 }
 
 Slice api_media_type(const Exchange *exchange)
@@ -158,7 +172,7 @@ static void read_candidates(Call *call, Store *store)
     JobQuery *query = ARENA_NEW(&call->arena, JobQuery);
     query->limit = CANDIDATES_MAX;
     query->before = prefix->last + 1;
-    query->tenant = exchange_param(exchange, "tenant");
+    query->tenant = exchange->whose;
     JobSink sink = { take_candidate, prefix };
     QueryEnd end;
     call->err = store->kind->query(store, query, &sink, &end, &call->why);
@@ -200,8 +214,7 @@ static void candidates_read(Exchange *exchange, Call *call)
 void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange))
 {
     Slice text = exchange->parts[0];
-    Slice tenant = exchange_param(exchange, "tenant");
-    if (tenant.data && !api_tenant(exchange, NULL).data)
+    if (!api_whose(exchange))
         return;
     if (!id_parse(text, &exchange->id)) {
         then(exchange);
@@ -228,9 +241,8 @@ void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange))
 bool call_load_job(Call *call, Store *store, JobId id)
 {
     Exchange *exchange = call->context;
-    Load load = { .kind = LOAD_JOB,
-                  .id = id,
-                  .tenant = exchange_param(exchange, "tenant") };
+    assert(exchange->whose.data);
+    Load load = { .kind = LOAD_JOB, .id = id, .tenant = exchange->whose };
     Loaded loaded = { 0 };
     call->err = store->kind->load(store, &load, &loaded, &call->why);
     if (!call->err && !loaded.count) {

@@ -13,6 +13,15 @@
  * and answered). */
 Slice api_tenant(Exchange *exchange, const char *otherwise);
 
+/* Whose jobs the request may see: the tenant that it names, `default` if it names none,
+ * everyone's for `*` (an empty slice that is not NULL). False: refused, and answered.
+ * Every route that shows or changes jobs asks this first: it sets exchange->whose, which
+ * call_load_job() insists on. */
+bool api_whose(Exchange *exchange);
+
+/* Whether something of this tenant is for the eyes of the request. */
+bool api_sees(const Exchange *exchange, Slice tenant);
+
 /* The media type of the body without its parameters; whether it is one of a list (ended
  * by NULL); whether the body is XML; whether the answer is asked for as XML. */
 Slice api_media_type(const Exchange *exchange);

@@ -140,10 +140,9 @@ void api_events(Exchange *exchange)
     EventsWanted *wanted = ARENA_NEW(&exchange->arena, EventsWanted);
     Slice follow = exchange_param(exchange, "follow");
     Slice last = exchange_header(exchange, "Last-Event-ID");
-    bool all = slice_is(exchange_param(exchange, "tenant"), "*");
-    wanted->tenant = all ? (Slice){ NULL, 0 } : api_tenant(exchange, "default");
-    if (!all && !wanted->tenant.data)
+    if (!api_whose(exchange))
         return;
+    wanted->tenant = exchange->whose;
     if (follow.data && !slice_is(follow, "0") && !slice_is(follow, "1")) {
         exchange_refuse(exchange, "invalid_value", "follow is 0 or 1");
         return;

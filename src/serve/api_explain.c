@@ -25,14 +25,19 @@ static void say_in(Buf *out, int64_t until_ms, int64_t wall_ms)
         buf_printf(out, " (in %s)", duration_human(until_ms - wall_ms, human));
 }
 
+static void say_tenant(Buf *command, const Job *job)
+{
+    if (!slice_is(job->tenant, "default"))
+        buf_printf(command, " --tenant " SLICE_FMT, SLICE_ARG(job->tenant));
+}
+
 /* "pawl handler set TYPE ...", for the job's tenant. */
 static void say_handler_command(Saying *saying, const Job *job, bool set)
 {
     buf_printf(&saying->command, "pawl handler %s " SLICE_FMT "%s",
                set ? "set" : "enable", SLICE_ARG(job->type),
                set ? " --lang sh --file FILE" : "");
-    if (!slice_is(job->tenant, "default"))
-        buf_printf(&saying->command, " --tenant " SLICE_FMT, SLICE_ARG(job->tenant));
+    say_tenant(&saying->command, job);
 }
 
 static void say_blocked(Saying *saying, const ExplainFacts *facts)
@@ -105,8 +110,10 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
             buf_printf(&saying->text, "; %s%u of its queue go%s first",
                        facts->ahead_more ? "at least " : "", facts->ahead,
                        facts->ahead == 1 ? "es" : "");
-        buf_printf(&saying->command, "pawl worker --type " SLICE_FMT " -- COMMAND",
+        buf_printf(&saying->command, "pawl worker --type " SLICE_FMT,
                    SLICE_ARG(facts->job->type));
+        say_tenant(&saying->command, facts->job);
+        buf_add_text(&saying->command, " -- COMMAND");
     } else if (facts->ahead) {
         saying->reason = "behind_others";
         buf_printf(&saying->text,
@@ -234,13 +241,25 @@ static void reasons_json(JsonOut *json, const ExplainFacts *facts)
     json_array_end(json);
 }
 
+/* A help that names the job becomes a command that can be typed. */
+static void say_command(Saying *saying, const Job *job)
+{
+    char id[ID_TEXT_BYTES];
+    Slice rest = slice_text(saying->help);
+    Slice before = slice_cut(&rest, '%');
+    if (!rest.data || saying->command.bytes)
+        return;
+    buf_printf(&saying->command, SLICE_FMT "%s" SLICE_FMT, SLICE_ARG(before),
+               id_text(job->id, id), SLICE_ARG(slice_from(rest, 1)));
+    say_tenant(&saying->command, job);
+}
+
 void explain_json(JsonOut *json, const ExplainFacts *facts)
 {
     const Job *job = facts->job;
     Saying saying = { 0 };
     say(&saying, facts);
     char id[ID_TEXT_BYTES];
-    char command[128];
     id_text(job->id, id);
     json_object(json, NULL);
     json_cstr(json, "id", id);
@@ -248,15 +267,11 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     json_bool(json, "running", job->state == JOB_RUNNING);
     json_cstr(json, "reason", saying.reason);
     json_text(json, "text", buf_slice(&saying.text));
-    Slice help = slice_text(saying.help);
-    Slice before = slice_cut(&help, '%');
-    if (help.data)
-        snprintf(command, sizeof command, SLICE_FMT "%s" SLICE_FMT, SLICE_ARG(before), id,
-                 SLICE_ARG(slice_from(help, 1)));
+    say_command(&saying, job);
     if (saying.command.bytes)
         json_text(json, "help", buf_slice(&saying.command));
     else
-        json_cstr(json, "help", help.data ? command : saying.help);
+        json_cstr(json, "help", saying.help);
     json_time(json, "since", saying.since_ms);
     json_time(json, "until", saying.until_ms);
     if (job->state == JOB_READY) {

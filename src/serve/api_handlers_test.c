@@ -464,7 +464,7 @@ static void a_waiting_job_is_explained_and_freed(void **state)
     expect_state(world, id, "blocked");
     char path[WORLD_PATH_BYTES];
     Reply reply;
-    world_get(world, job_path(id, "/explain", path), &reply);
+    world_get(world, job_path(id, "/explain?tenant=acme", path), &reply);
     expect_text(&reply, "reason", "no_handler");
     Slice text = json_in_text_of(reply.json, "text");
     assert_true(slice_starts(text, SLICE_LITERAL("no handler for type resize;")));
@@ -474,7 +474,7 @@ static void a_waiting_job_is_explained_and_freed(void **state)
     reply_done(&reply);
     must(world, "PUT", HANDLERS "/resize?tenant=acme",
          "{\"body\":\"x\",\"enabled\":false}", 201);
-    world_get(world, job_path(id, "/explain", path), &reply);
+    world_get(world, job_path(id, "/explain?tenant=acme", path), &reply);
     expect_text(&reply, "reason", "handler_disabled");
     expect_text(&reply, "help", "pawl handler enable resize --tenant acme");
     reply_done(&reply);

@@ -67,7 +67,7 @@ static Call *act_call(Exchange *exchange, Step *then)
     Call *call = exchange_call(exchange, CALL_EVENT, then);
     call->event.kind = EVENT_ACT;
     call->event.action = exchange->route->action;
-    call->event.tenant = exchange_param(exchange, "tenant");
+    call->event.tenant = exchange->whose;
     call->event.id = exchange->id;
     return call;
 }

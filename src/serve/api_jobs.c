@@ -231,6 +231,7 @@ static void add_one(Exchange *exchange, const JobRules *rules, ReadOne *read_one
     if (!job)
         return;
     exchange->state = adding;
+    exchange->whose = job->tenant;
     call->event.kind = EVENT_ADD;
     call->event.tenant = job->tenant;
     call->event.jobs = job;
@@ -446,13 +447,9 @@ void api_jobs_list(Exchange *exchange)
     exchange->state = listing;
     query->wall_ms = clock_now().wall_ms;
     query->with_payload = true;
-    if (!slice_is(exchange_param(exchange, "tenant"), "*")) {
-        query->tenant = api_tenant(exchange, "default");
-        if (!query->tenant.data)
-            return;
-    }
-    if (!api_list_limit(exchange, &query->limit))
+    if (!api_whose(exchange) || !api_list_limit(exchange, &query->limit))
         return;
+    query->tenant = exchange->whose;
     if (read_params(exchange, &exchange->arena, query, &why)) {
         exchange_refuse(exchange, "invalid_query", "%s", why.text);
         return;

@@ -226,10 +226,18 @@ void api_config_patch(Exchange *exchange)
 /* --- Nodes
  * ------------------------------------------------------------------------------ */
 
+typedef struct RunningList {
+    JsonOut *json;
+    const Exchange *exchange;
+} RunningList;
+
 static void running_json(void *context, const RunningJob *running)
 {
-    JsonOut *json = context;
+    const RunningList *list = context;
+    JsonOut *json = list->json;
     char id[ID_TEXT_BYTES];
+    if (!api_sees(list->exchange, running->tenant))
+        return;
     json_object(json, NULL);
     json_cstr(json, "id", id_text(running->id, id));
     json_int(json, "attempt", running->attempt);
@@ -256,7 +264,7 @@ static void slots_json(JsonOut *json, const NodeSlots *slots)
     }
 }
 
-static void node_json(JsonOut *json, Daemon *daemon)
+static void node_json(JsonOut *json, Daemon *daemon, const Exchange *exchange)
 {
     const DaemonFacts *facts = daemon_facts(daemon);
     const Node *node = daemon_node(daemon);
@@ -292,7 +300,7 @@ static void node_json(JsonOut *json, Daemon *daemon)
         json_double(json, NULL, load[i]);
     json_array_end(json);
     json_array(json, "running");
-    node_running(node, running_json, json);
+    node_running(node, running_json, &(RunningList){ json, exchange });
     json_array_end(json);
     json_object_end(json);
 }
@@ -302,7 +310,7 @@ static void look_at_nodes(Call *call, Daemon *daemon)
     JsonOut json = exchange_json(call->context);
     json_object(&json, NULL);
     json_array(&json, "items");
-    node_json(&json, daemon);
+    node_json(&json, daemon, call->context);
     json_array_end(&json);
     json_null(&json, "next_cursor");
     json_object_end(&json);
@@ -310,13 +318,14 @@ static void look_at_nodes(Call *call, Daemon *daemon)
 
 void api_nodes(Exchange *exchange)
 {
-    look(exchange, look_at_nodes, reply_out);
+    if (api_whose(exchange))
+        look(exchange, look_at_nodes, reply_out);
 }
 
 static void look_at_node(Call *call, Daemon *daemon)
 {
     JsonOut json = exchange_json(call->context);
-    node_json(&json, daemon);
+    node_json(&json, daemon, call->context);
 }
 
 void api_node_get(Exchange *exchange)
@@ -324,7 +333,7 @@ void api_node_get(Exchange *exchange)
     const char *sysid = daemon_facts(exchange->daemon)->sysid;
     if (!slice_is(exchange->parts[0], sysid))
         exchange_refuse(exchange, "node_not_found", "the only node is %s", sysid);
-    else
+    else if (api_whose(exchange))
         look(exchange, look_at_node, reply_out);
 }
 
@@ -383,7 +392,7 @@ void api_node_patch(Exchange *exchange)
     Slots *slots = ARENA_NEW(&exchange->arena, Slots);
     slots->body = api_body(exchange, &exchange->arena, false);
     exchange->state = slots;
-    if (slots->body)
+    if (slots->body && api_whose(exchange))
         look(exchange, look_at_slots, slots_looked_at);
 }
 
@@ -395,7 +404,7 @@ typedef struct Numbers {
     uint64_t unfinished;
     NodeFacts node;
     uint64_t states[JOB_STATES];
-    Slice tenant; /* empty: of all */
+    const Exchange *exchange;
     JsonOut json;
     Slice queue_tenant; /* the queue whose counts are coming in */
     Slice queue;
@@ -439,7 +448,7 @@ static void close_queue(Numbers *numbers)
 static void take_count(void *context, const LaneCount *count)
 {
     Numbers *numbers = context;
-    if (numbers->tenant.bytes && !slice_equal(numbers->tenant, count->tenant))
+    if (!api_sees(numbers->exchange, count->tenant))
         return;
     if (!slice_equal(numbers->queue, count->queue) ||
         !slice_equal(numbers->queue_tenant, count->tenant))
@@ -517,11 +526,9 @@ static void numbers_looked_at(Exchange *exchange, Call *call)
 void api_stats(Exchange *exchange)
 {
     Numbers *numbers = ARENA_NEW(&exchange->arena, Numbers);
-    if (exchange_param(exchange, "tenant").data) {
-        numbers->tenant = api_tenant(exchange, NULL);
-        if (!numbers->tenant.data)
-            return;
-    }
+    if (!api_whose(exchange))
+        return;
+    numbers->exchange = exchange;
     exchange->state = numbers;
     look(exchange, look_at_numbers, numbers_looked_at);
 }

@@ -14,6 +14,7 @@
 #define COUNT_MAX 100000 /* counted before it begins; more are not */
 
 typedef struct Asking {
+    const Exchange *exchange;
     Operation operation;
     JobQuery query;
     int64_t counted;
@@ -79,7 +80,8 @@ static void take_operation(void *context, const Definition *definition)
     Operation operation;
     if (operation_unpack(definition->value, &operation))
         return;
-    if (asking->sought && operation.id != asking->sought)
+    if (!api_sees(asking->exchange, operation.tenant) ||
+        (asking->sought && operation.id != asking->sought))
         return;
     asking->found = true;
     write_operation(&asking->json, &operation);
@@ -129,18 +131,28 @@ static void show(Exchange *exchange, Step *then)
     exchange_send(exchange, call);
 }
 
+/* NULL after it refused. */
+static Asking *asking_of(Exchange *exchange)
+{
+    Asking *asking = ARENA_NEW(&exchange->arena, Asking);
+    asking->exchange = exchange;
+    exchange->state = asking;
+    return api_whose(exchange) ? asking : NULL;
+}
+
 void api_operations_list(Exchange *exchange)
 {
-    exchange->state = ARENA_NEW(&exchange->arena, Asking);
-    show(exchange, shown);
+    if (asking_of(exchange))
+        show(exchange, shown);
 }
 
 /* False after it refused. */
 static bool read_id(Exchange *exchange)
 {
-    Asking *asking = ARENA_NEW(&exchange->arena, Asking);
-    exchange->state = asking;
-    if (!id_parse(exchange->parts[0], &asking->sought))
+    Asking *asking = asking_of(exchange);
+    if (!asking)
+        return false;
+    if (!id_parse(exchange->parts[0], &asking->sought) && asking->sought)
         return true;
     exchange_refuse(exchange, "operation_not_found", "this is no id of an operation");
     return false;
@@ -168,6 +180,7 @@ void api_operation_stop(Exchange *exchange)
     call->event.kind = EVENT_DEFINE;
     call->event.table = SLICE_LITERAL(OPERATION_TABLE);
     call->event.key = exchange->parts[0];
+    call->event.tenant = exchange->whose;
     exchange_send(exchange, call);
 }
 
@@ -319,17 +332,24 @@ static bool makes_sense(Exchange *exchange, const Operation *operation, bool has
     return false;
 }
 
+/* An operation acts for one tenant. NULL after it refused. */
+static Asking *asking_one(Exchange *exchange)
+{
+    Slice tenant = api_tenant(exchange, "default");
+    Asking *asking = tenant.data ? asking_of(exchange) : NULL;
+    if (asking)
+        asking->operation.tenant = tenant;
+    return asking;
+}
+
 void api_operations_add(Exchange *exchange)
 {
-    Asking *asking = ARENA_NEW(&exchange->arena, Asking);
-    Operation *operation = &asking->operation;
+    Asking *asking = asking_one(exchange);
     bool has_action = false;
-    exchange->state = asking;
-    operation->tenant = api_tenant(exchange, "default");
-    const JsonIn *body =
-        operation->tenant.data ? api_body(exchange, &exchange->arena, false) : NULL;
+    const JsonIn *body = asking ? api_body(exchange, &exchange->arena, false) : NULL;
     if (!body)
         return;
+    Operation *operation = &asking->operation;
     if (body->kind != JSON_IN_OBJECT) {
         exchange_refuse(exchange, "wrong_type", "an operation must be an object");
         return;
@@ -349,11 +369,9 @@ void api_operations_add(Exchange *exchange)
 
 static void act_on_group(Exchange *exchange, Action action, const char *states)
 {
-    Asking *asking = ARENA_NEW(&exchange->arena, Asking);
+    Asking *asking = asking_one(exchange);
     Buf query = { 0 };
-    exchange->state = asking;
-    asking->operation.tenant = api_tenant(exchange, "default");
-    if (!asking->operation.tenant.data)
+    if (!asking)
         return;
     if (!name_valid(exchange->parts[0])) {
         exchange_refuse(exchange, "invalid_name", "the name of the group is not valid");

@@ -21,6 +21,7 @@ typedef struct ResourceView {
     JsonOut json;
     const Node *node;
     Daemon *daemon;
+    const Exchange *exchange;
     ResourceDef put;
 } ResourceView;
 
@@ -29,6 +30,8 @@ static void holder_json(void *context, const RunningJob *job)
     ResourceView *view = context;
     char id[ID_TEXT_BYTES];
     Slice rest = job->bookings;
+    if (!api_sees(view->exchange, job->tenant))
+        return;
     for (Slice value; list_next(&rest, &value);) {
         if (!slice_equal(slice_cut(&value, '='), view->key))
             continue;
@@ -146,8 +149,9 @@ static ResourceView *view_of(Exchange *exchange, Slice key)
     ResourceView *view = ARENA_NEW(&exchange->arena, ResourceView);
     view->key = key;
     view->status = 200;
+    view->exchange = exchange;
     exchange->state = view;
-    return view;
+    return api_whose(exchange) ? view : NULL;
 }
 
 void api_resources_list(Exchange *exchange)

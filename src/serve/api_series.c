@@ -156,10 +156,9 @@ static void reply_series(Exchange *exchange, Call *call)
 void api_series(Exchange *exchange)
 {
     Asking *asking = ARENA_NEW(&exchange->arena, Asking);
-    Slice tenant = exchange_param(exchange, "tenant");
-    if (tenant.data && !api_tenant(exchange, NULL).data)
+    if (!api_whose(exchange))
         return;
-    asking->series.tenant = tenant;
+    asking->series.tenant = exchange->whose;
     asking->series.queue = exchange_param(exchange, "queue");
     asking->series.type = exchange_param(exchange, "type");
     if (!read_metrics(exchange, asking) || !read_by(exchange, &asking->series) ||

@@ -355,7 +355,8 @@ static void each_line_is_a_payload(void **state)
     for (size_t i = 0; i < 3; i++, id = id->next) {
         char path[WORLD_PATH_BYTES];
         Reply shown;
-        snprintf(path, sizeof path, JOBS "/" SLICE_FMT, SLICE_ARG(id->as.text));
+        snprintf(path, sizeof path, JOBS "/" SLICE_FMT "?tenant=acme",
+                 SLICE_ARG(id->as.text));
         world_get(world, path, &shown);
         assert_int_equal(json_in_int_of(shown.json, "priority", 0), 9);
         assert_int_equal(json_in_int_of(shown.json, "max_retries", 0), 1);

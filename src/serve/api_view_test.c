@@ -477,7 +477,11 @@ static void nodes_and_numbers_are_shown(void **state)
     assert_int_equal(reply.status, 200);
     assert_int_equal(json_in_int_of(reply.json, "slots_used", 0), 1);
     reply_done(&reply);
-    world_get(world, "/api/v1/stats", &reply);
+    world_get(world, "/api/v1/stats", &reply); /* of tenant default */
+    assert_int_equal(json_in_int_of(json_in_find(reply.json, "jobs"), "running", 0), 1);
+    assert_int_equal(json_in_int_of(json_in_find(reply.json, "jobs"), "blocked", 9), 0);
+    reply_done(&reply);
+    world_get(world, "/api/v1/stats?tenant=*", &reply);
     assert_int_equal(json_in_int_of(json_in_find(reply.json, "jobs"), "running", 0), 1);
     assert_int_equal(json_in_int_of(json_in_find(reply.json, "jobs"), "blocked", 0), 1);
     assert_int_equal(json_in_find(reply.json, "queues")->as.items.count, 2);

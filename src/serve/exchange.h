@@ -42,6 +42,7 @@ struct Exchange {
     Param *params;                   /* of the query, decoded */
     size_t param_count;
     JobId id;    /* the job that the path names, once it is known */
+    Slice whose; /* the tenant whose jobs are meant; empty: all; NULL: not known yet */
     void *state; /* the handler's own, in the arena */
     /* The client left before it had the answer: takes back what must not get lost. Any
      * thread; may be NULL. */

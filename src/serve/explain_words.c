@@ -146,9 +146,10 @@ void reason_help(const Reason *reason, const Job *job, Buf *out)
         return;
     case REASON_RESOURCE_KEPT:
     case REASON_HIGHLANDER:
-        if (reason->holder)
-            buf_printf(out, "pawl explain %s", id_text(reason->holder, id));
-        return;
+        if (!reason->holder)
+            return;
+        buf_printf(out, "pawl explain %s", id_text(reason->holder, id));
+        break;
     case REASON_DRAINING:
         return;
     }

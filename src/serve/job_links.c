@@ -12,7 +12,7 @@
 
 static Err read_id(JobReader *in, const JsonIn *value, JobId *out)
 {
-    if (value->kind != JSON_IN_TEXT || id_parse(value->as.text, out)) {
+    if (value->kind != JSON_IN_TEXT || id_parse(value->as.text, out) || !*out) {
         BAD(in, "invalid_value", "after takes whole job ids, 13 characters each");
         problem_hint(&in->why, "ids are told when jobs are added; names are not taken");
         return ERR_INVALID;

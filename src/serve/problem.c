@@ -29,7 +29,9 @@ static const ProblemKind kinds[] = {
       "GET /openapi.json lists all paths" },
     { "tenant_not_found", 404, "There is no such tenant",
       "a tenant is there once it has a job, a handler or a setting" },
-    { "job_not_found", 404, "There is no such job", "list jobs with: pawl ls" },
+    { "job_not_found", 404, "There is no such job",
+      "list jobs with: pawl ls; those of another tenant need its name (tenant=, "
+      "--tenant)" },
     { "handler_not_found", 404, "There is no such handler",
       "list handlers with: pawl handler ls" },
     { "queue_not_found", 404, "There is no such queue", "list them: pawl queue ls" },

@@ -138,7 +138,7 @@ void expect_state(World *world, JobId id, const char *state)
     int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
     while (clock_now().boot_ms < until) {
         Reply reply;
-        world_get(world, job_path(id, "", path), &reply);
+        world_get(world, job_path(id, "?tenant=*", path), &reply);
         assert_int_equal(reply.status, 200);
         Slice now = json_in_text_of(reply.json, "state");
         bool there = slice_is(now, state);

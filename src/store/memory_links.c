@@ -68,7 +68,7 @@ static void add_waits(Memory *memory, const Job *job)
         if (parent)
             state = (int32_t)parent->row.job.state;
         if (parent && !slice_equal(parent->row.job.tenant, job->tenant)) {
-            item = after_foreign(job);
+            item.id |= AFTER_FOREIGN;
             state = STATE_GONE;
         }
         PairKey key;
@@ -90,7 +90,7 @@ static void settle(Memory *memory, JobId child, const Slice *list)
         JobId parent = get_number(waits->items[i].key.data);
         bool ended = find_by_id(&memory->tables[TABLE_ENDED], parent) != NULL;
         if (get_number(waits->items[i].key.data + 8) != child ||
-            (list && !after_names(*list, parent)))
+            (list && !after_names(*list, after_id(parent))))
             continue;
         entries_remove(waits, &waits->items[i]);
         if (ended && !anyone_waits_for(memory, parent))
@@ -105,8 +105,9 @@ static AfterCount count_after(const Memory *memory, JobId child, Arena *arena)
     const Entries *waits = &memory->tables[TABLE_WAITS];
     for (size_t i = 0; i < waits->count; i++) {
         const Entry *wait = &waits->items[i];
-        AfterItem item = { (AfterOn)wait->number, get_number(wait->key.data) };
-        const Entry *ended = find_by_id(&memory->tables[TABLE_ENDED], item.id);
+        JobId parent = get_number(wait->key.data);
+        AfterItem item = { (AfterOn)wait->number, after_id(parent) };
+        const Entry *ended = find_by_id(&memory->tables[TABLE_ENDED], parent);
         if (get_number(wait->key.data + 8) != child)
             continue;
         after_count(&count, item, ended != NULL, ended ? (int32_t)ended->number : 0);

@@ -146,15 +146,40 @@ static void a_parent_that_runs_again_has_not_ended(Scene *scene)
     look(scene, 0);
 }
 
-static void jobs_of_another_tenant_are_not_waited_for(Scene *scene)
+/* Exactly as with an id that no job ever had; and whoever of its own tenant waits for it
+ * is not concerned. */
+static void jobs_of_another_tenant_are_not_there(Scene *scene)
 {
     Job *job = scene_job(scene, "q");
     job->tenant = SLICE_LITERAL("other");
-    JobId parent = scene_add(scene, job);
-    JobId child = add_child(scene, AFTER_ANY, parent, 0);
-    assert_int_equal(look(scene, child).broken_state, STATE_GONE);
-    move(scene, child, JOB_CANCELLED, 0);
-    look(scene, 0);
+    JobId foreign = scene_add(scene, job);
+    Job *sister = scene_job(scene, "q");
+    Buf list = { 0 };
+    after_add(&list, (AfterItem){ AFTER_OK, foreign });
+    sister->tenant = SLICE_LITERAL("other");
+    sister->state = JOB_BLOCKED;
+    sister->flags = JOB_LINKED | JOB_WAITS;
+    sister->after = buf_slice(&list);
+    scene_add(scene, sister);
+    buf_done(&list);
+    const JobId parents[] = { foreign, foreign + 1000 };
+    for (size_t i = 0; i < 2; i++) {
+        JobId child = add_child(scene, AFTER_OK, parents[i], 0);
+        AfterCount count = look(scene, child);
+        assert_int_equal(count.broken, parents[i]);
+        assert_int_equal(count.broken_on, AFTER_OK);
+        assert_int_equal(count.broken_state, STATE_GONE);
+        move(scene, child, JOB_CANCELLED, 0);
+        child = add_child(scene, AFTER_ANY, parents[i], 0);
+        count = look(scene, child);
+        assert_int_equal(count.broken, 0);
+        assert_int_equal(count.pending, 0);
+        move(scene, child, JOB_READY, FIELD_FREED);
+        look(scene, 0); /* nothing is left of it */
+    }
+    Op op = scene_op(OP_REMOVE, foreign);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(look(scene, sister->id).broken_state, JOB_CANCELLED);
 }
 
 static void children_come_in_steps(Scene *scene)
@@ -357,7 +382,7 @@ const SceneRow scenes_of_links[] = {
     SCENE(parents_that_are_over_or_gone_count_at_once),
     SCENE(a_parent_that_goes_was_cancelled_or_what_it_was),
     SCENE(a_parent_that_runs_again_has_not_ended),
-    SCENE(jobs_of_another_tenant_are_not_waited_for),
+    SCENE(jobs_of_another_tenant_are_not_there),
     SCENE(children_come_in_steps),
     SCENE(a_handler_does_not_see_who_waits_for_a_job),
     SCENE(groups_count_their_members),

@@ -58,7 +58,7 @@ static void add_waits(Sqlite *sqlite, const Job *job)
         if (parent)
             state = (int32_t)parent->saved.row.job.state;
         if (parent && !slice_equal(parent->saved.row.job.tenant, job->tenant)) {
-            item = after_foreign(job);
+            item.id |= AFTER_FOREIGN;
             state = STATE_GONE;
         }
         sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_ADD);
@@ -74,6 +74,7 @@ static void add_waits(Sqlite *sqlite, const Job *job)
 }
 
 typedef struct WaitRow {
+    JobId parent; /* as it is stored: perhaps with AFTER_FOREIGN */
     AfterItem item;
     bool ended;
     int32_t state;
@@ -91,7 +92,9 @@ static WaitRows waits_of(Sqlite *sqlite, JobId child)
     sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_WAITS_OF);
     sqlite3_bind_int64(stmt, 1, (int64_t)child);
     while (db_row(&sqlite->db, stmt)) {
-        WaitRow row = { .item.id = (JobId)sqlite3_column_int64(stmt, 0),
+        JobId parent = (JobId)sqlite3_column_int64(stmt, 0);
+        WaitRow row = { .parent = parent,
+                        .item.id = after_id(parent),
                         .item.on = (AfterOn)sqlite3_column_int(stmt, 1),
                         .ended = sqlite3_column_int(stmt, 2) != 0,
                         .state = sqlite3_column_int(stmt, 3) };
@@ -126,11 +129,11 @@ static void settle(Sqlite *sqlite, JobId child, const Slice *list)
         if (list && !after_names(*list, rows.items[i].item.id))
             continue;
         sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_REMOVE);
-        sqlite3_bind_int64(stmt, 1, (int64_t)rows.items[i].item.id);
+        sqlite3_bind_int64(stmt, 1, (int64_t)rows.items[i].parent);
         sqlite3_bind_int64(stmt, 2, (int64_t)child);
         db_run(db, stmt);
         if (rows.items[i].ended)
-            run_by_id(db, SQL_ENDED_SETTLE, rows.items[i].item.id);
+            run_by_id(db, SQL_ENDED_SETTLE, rows.items[i].parent);
     }
     mem_free(rows.items);
 }

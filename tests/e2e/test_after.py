@@ -172,10 +172,21 @@ def test_what_cannot_be_is_refused(api):
     assert end(api, told[0]["id"])["state"] == "done"
 
 
-def test_other_tenants_jobs_are_not_waited_for(api):
-    parent = run(api, "true", tenant="stranger")
-    child = end(api, run(api, "true", after=[{"id": parent, "on": "any"}]))
-    assert child["state"] == "cancelled"
+def test_other_tenants_jobs_are_not_there(api):
+    """S2.6: waiting for another tenant's job is what waiting for an id is that no job ever
+    had: nothing tells whether it exists, runs or has ended."""
+    held = run(api, "true", tenant="stranger", held=True)
+    ended = run(api, "true", tenant="stranger")
+    api.until(ended, tenant="stranger", seconds=LONG)
+    for on, state in (("ok", "cancelled"), ("fail", "cancelled"), ("any", "done")):
+        told = set()
+        for parent in (held, ended, "0000000000001"):
+            child = run(api, "true", after=[{"id": parent, "on": on}])
+            job = end(api, child)
+            assert job["state"] == state, (on, parent, job)
+            why = api.get(f"/jobs/{child}/explain")["text"]
+            told.add((json.dumps(job["error"]) + why).replace(parent, "ID"))
+        assert len(told) == 1, told
 
 
 def test_many_children_and_kill_9(home):

@@ -38,7 +38,7 @@ def test_entering_running_and_completing_are_one_line_each():
         ids = [api.add(type=type, tenant="acme", payload="secret words")["id"]
                for type in ("mail.v1", "mail.v2")]
         for id in ids:
-            api.until(id, seconds=SECONDS)
+            api.until(id, seconds=SECONDS, tenant="acme")
         for id, type, code in zip(ids, ("mail.v1", "mail.v2"), ("ok", "failed")):
             for event in ("job.added", "job.started", "job.finished"):
                 found = wait_for(lambda: lines_of(node, event, id), SECONDS, node.tail)
@@ -79,7 +79,7 @@ def test_the_first_programs_paths(legacy):
     added = api.request("POST", "//add?client=acme&jobtype=run.it",
                         b"one\n#no\n\ntwo\n").json()
     assert added["ok"] is True and added["count"] == 2
-    jobs = [api.job(id) for id in added["ids"]]
+    jobs = [api.job(id, tenant="acme") for id in added["ids"]]
     assert [(job["tenant"], job["type"], job["payload"]) for job in jobs] == [
         ("acme", "run.it", "one"), ("acme", "run.it", "two")]
     for query in ("", "client=acme", "jobtype=x", "client=ui&jobtype=x"):

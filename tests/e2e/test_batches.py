@@ -34,7 +34,7 @@ class Tenant:
 
     def __init__(self, node):
         self.node, self.api = node, node.api(SECONDS)
-        self.name = "t" + uuid.uuid4().hex[:10]
+        self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
 
     def set(self, type, lang, body, **fields):
         answer = self.api.request("PUT", f"/handlers/{type}?tenant={self.name}",

@@ -26,7 +26,7 @@ class Tenant:
 
     def __init__(self, node, *types):
         self.node, self.api = node, node.api(60)
-        self.name = "t" + uuid.uuid4().hex[:10]
+        self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
         for type in types or ("mail",):
             self.handler(type)
 
@@ -106,7 +106,7 @@ def test_the_status_decides(tenant, exitcode, state, code):
 def test_a_long_poll_is_answered_when_work_arrives(tenant):
     got = []
     other = Tenant.__new__(Tenant)
-    other.name, other.api = tenant.name, tenant.node.api(120)
+    other.name, other.api = tenant.name, tenant.node.api(120, tenant.name)
     thread = threading.Thread(target=lambda: got.append(other.one()))
     thread.start()
     id = tenant.add()
@@ -194,7 +194,7 @@ def test_a_worker_that_hangs_up_loses_no_job(node, tenant):
 def test_a_type_of_a_pull_handler_never_starts_here(tenant):
     """Slots are free, and yet nothing runs it but a worker."""
     id = tenant.add()
-    plain = tenant.api.add(command=["true"])["id"]
+    plain = tenant.api.add(command=["true"], tenant=tenant.name)["id"]
     tenant.api.until(plain, seconds=60)
     assert tenant.api.job(id)["state"] == "ready"
     explained = tenant.api.get(f"/jobs/{id}/explain")
@@ -225,11 +225,11 @@ def test_claims_survive_any_restart():
         jobs[dropped] = tenant.one(lease="PT2S")
         waiting = tenant.add()
         node.restart()
-        tenant.api = node.api(60)
+        tenant.api = node.api(60, tenant.name)
         assert tenant.renew(jobs[kept]) == "ok"
         assert tenant.finish(jobs[kept], result="r") == "ok"
         node.restart()
-        tenant.api = node.api(60)
+        tenant.api = node.api(60, tenant.name)
         assert tenant.api.job(kept)["state"] == "done"
         assert tenant.api.request("GET", f"/jobs/{kept}/result").body == b"r"
         job = tenant.api.until(dropped, seconds=60)

@@ -109,7 +109,7 @@ class Tenant:
 
     def __init__(self, node):
         self.node, self.api = node, node.api(SECONDS)
-        self.name = "t" + uuid.uuid4().hex[:10]
+        self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
 
     def set(self, type, lang, body, status=None, **fields):
         body = textwrap.dedent(body).strip("\n")
@@ -390,7 +390,7 @@ def test_killed_in_the_middle_of_a_batch_nothing_is_lost(home, also_context):
     node.kill()
     gate.touch()
     node.start()
-    tenant.api = node.api(SECONDS)
+    tenant.api = node.api(SECONDS, tenant.name)
     assert tenant.results(ids) == [str(n) for n in range(count)]
     ran = witness.read_text().split()
     assert set(ran) == {str(n) for n in range(count)}

@@ -66,8 +66,9 @@ def test_declared_handlers_are_there_when_the_daemon_is_ready(declaring):
     assert declaring.handler("greet", tenant="acme")["declared"] is True
     declaring.handler("greet", 404)
     done = api.until(api.add(type="greet", payload="you", tenant="acme")["id"],
-                     seconds=SECONDS)
-    assert api.request("GET", f"/jobs/{done['id']}/result").body == b"hello you"
+                     seconds=SECONDS, tenant="acme")
+    result = api.request("GET", f"/jobs/{done['id']}/result?tenant=acme")
+    assert result.body == b"hello you"
     # A start that finds the same file changes nothing.
     declaring.node.restart()
     assert declaring.handler("hello")["version"] == 1

@@ -61,7 +61,7 @@ class Listener:
 def run(node, tenant):
     api = node.api(60)
     id = api.add(command=["true"], tenant=tenant)["id"]
-    api.until(id, seconds=60)
+    api.until(id, seconds=60, tenant=tenant)
     return id
 
 

@@ -36,7 +36,7 @@ class Tenant:
     def __init__(self, node, home):
         self.api, self.home = node.api(), home
         self.node = node
-        self.name = "t" + uuid.uuid4().hex[:10]
+        self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
 
     def ask(self, method, path, body=None, status=200, **headers):
         """A founding path when it begins with two slashes."""

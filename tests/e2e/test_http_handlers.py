@@ -83,7 +83,8 @@ def node():
 
 class Tenant:
     def __init__(self, node):
-        self.api, self.name = node.api(60), "t" + uuid.uuid4().hex[:10]
+        self.api = node.api(60)
+        self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
 
     def set(self, url, status=201, type="call", **fields):
         answer = self.api.request("PUT", f"/handlers/{type}?tenant={self.name}",
@@ -250,7 +251,7 @@ def test_calls_end_with_the_daemon_and_are_made_again(hook):
         node.kill()
         hook.answer = lambda path, body: (200, {}, b"again")
         node.start()
-        tenant.api = node.api(60)
+        tenant.api = node.api(60, tenant.name)
         job = tenant.until(id)
         assert job["state"] == "done" and job["attempt"] == 2 and job["retry_number"] == 0
         assert node.stop(60) == 0

@@ -55,7 +55,7 @@ def node():
 class Work:
     def __init__(self, node, tmp_path):
         self.node, self.api = node, node.api(60)
-        self.name = "t" + uuid.uuid4().hex[:10]
+        self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
         self.program = tmp_path / "program.py"
         self.program.write_text(textwrap.dedent(PROGRAM))
         self.gate = tmp_path / "gate"
@@ -190,7 +190,7 @@ def test_a_result_outlives_a_restart_of_the_daemon(tmp_path):
             node.kill()
             work.gate.touch()
             node.start()
-            work.api = node.api(60)
+            work.api = node.api(60, work.name)
             job = work.until(id)
             assert job["state"] == "done" and job["attempt"] == 1
         finally:

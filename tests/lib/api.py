@@ -55,11 +55,13 @@ class _UnixConnection(http.client.HTTPConnection):
 class Api:
     """address: the path of a Unix socket, or (host, port)."""
 
-    def __init__(self, address, timeout=30):
+    def __init__(self, address, timeout=30, tenant=None):
         if isinstance(address, str):
             self.conn = _UnixConnection(address, timeout)
         else:
             self.conn = http.client.HTTPConnection(*address, timeout=timeout)
+
+        self.tenant = tenant # whose jobs are asked for by id, where the path does not say
 
     def close(self):
         self.conn.close()
@@ -73,6 +75,8 @@ class Api:
         if path.startswith("//"): # as it is
             path = path[1:]
         elif not path.startswith(("/metrics", "/livez", "/readyz", "/openapi", BASE)):
+            if self.tenant and path.startswith("/jobs/") and "tenant=" not in path:
+                path += ("&" if "?" in path else "?") + f"tenant={self.tenant}"
             path = BASE + path
         try:
             if self.conn.sock is None:
@@ -104,11 +108,12 @@ class Api:
         assert answer.status == status, answer
         return answer.json()["job"] if status == 201 else answer.json()
 
-    def job(self, id, status=200):
-        return self.get(f"/jobs/{id}", status)
+    def job(self, id, status=200, tenant=None):
+        return self.get(f"/jobs/{id}" + (f"?tenant={tenant}" if tenant else ""), status)
 
-    def act(self, id, action, status=200, body=None):
-        answer = self.request("POST", f"/jobs/{id}/{action}", body)
+    def act(self, id, action, status=200, body=None, tenant=None):
+        answer = self.request("POST", f"/jobs/{id}/{action}"
+                              + (f"?tenant={tenant}" if tenant else ""), body)
         assert answer.status == status, answer
         return answer.json()
 
@@ -128,14 +133,14 @@ class Api:
                 return items
             query["cursor"] = page["next_cursor"]
 
-    def until(self, id, states=FINAL, seconds=60):
+    def until(self, id, states=FINAL, seconds=60, tenant=None):
         """Waits until the job is in one of the states; returns it."""
         states = (states,) if isinstance(states, str) else states
-        return wait_for(lambda: self._in_states(id, states), seconds,
-                        lambda: f"job {id} is {self.job(id)}, not {states}")
+        return wait_for(lambda: self._in_states(id, states, tenant), seconds,
+                        lambda: f"job {id} is {self.job(id, tenant=tenant)}, not {states}")
 
-    def _in_states(self, id, states):
-        job = self.job(id)
+    def _in_states(self, id, states, tenant):
+        job = self.job(id, tenant=tenant)
         return job if job["state"] in states else None
 
 

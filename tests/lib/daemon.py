@@ -168,8 +168,8 @@ class Daemon:
     def socket(self):
         return str(self.data / "pawl.sock")
 
-    def api(self, timeout=30):
-        return Api(self.socket(), timeout)
+    def api(self, timeout=30, tenant=None):
+        return Api(self.socket(), timeout, tenant)
 
     def tcp(self, timeout=30):
         return Api(self.address(), timeout)
