@@ -371,6 +371,12 @@ void truth_decided(World *world, Machine *machine, const Op *op)
     case OP_DELETE:
     case OP_NODE:
     case OP_KEY:
+    case OP_GIVE:
+    case OP_MAIL:
+    case OP_TAKEN:
+    case OP_FENCE:
+    case OP_TAKE:
+    case OP_JOIN:
         return;
     }
     char id[ID_TEXT_BYTES];

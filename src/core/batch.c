@@ -59,6 +59,18 @@ const char *op_name(OpKind kind)
         return "node";
     case OP_KEY:
         return "key";
+    case OP_GIVE:
+        return "give";
+    case OP_MAIL:
+        return "mail";
+    case OP_TAKEN:
+        return "taken";
+    case OP_FENCE:
+        return "fence";
+    case OP_TAKE:
+        return "take";
+    case OP_JOIN:
+        return "join";
     }
     return "?";
 }
@@ -106,6 +118,8 @@ static const FieldRow op_rows[] = {
     ROW(18, outcome.signal, FIELD_32),
     ROW(19, first, FIELD_64),
     ROW(20, count, FIELD_64),
+    ROW(21, node, FIELD_32),
+    ROW(22, own, FIELD_32),
     ROW(40, lock, FIELD_SLICE),
     ROW(41, queue, FIELD_SLICE),
     ROW(42, payload, FIELD_SLICE),
@@ -166,7 +180,7 @@ static bool plausible(const Op *op)
 {
     bool wants_job = op->kind == OP_ADD || op->kind == OP_ADD_LINES ||
                      (op->kind == OP_MOVE && (op->fields & FIELD_HANDLER));
-    return op->kind >= OP_ADD && op->kind <= OP_KEY && (unsigned)op->to < JOB_STATES &&
+    return op->kind >= OP_ADD && op->kind <= OP_JOIN && (unsigned)op->to < JOB_STATES &&
            (unsigned)op->outcome.code <= CODE_ERROR && wants_job == (op->job != NULL);
 }
 

@@ -27,6 +27,15 @@ typedef enum OpKind {
     OP_DELETE, /* definition: table, tenant, key */
     OP_NODE,   /* this node's own row: lock = sysid, value = packed facts, at_ms = beat */
     OP_KEY,    /* idempotency: tenant, key, value (answer), dt = expiry */
+    OP_GIVE,   /* a job that waits becomes `node`'s; from */
+    OP_MAIL,   /* a message into the inbox of `node`: value */
+    OP_TAKEN,  /* message `count` of this node's inbox is dealt with; it goes */
+    OP_FENCE,  /* what `node` decides counts no more, if its epoch is `count` and its
+                  lease is over: else OP_LOST */
+    OP_TAKE,   /* up to `count` live jobs of `node`, smallest ids first, become this
+                  node's; OP_LOST if it is not fenced, OP_MISSING if it has none */
+    OP_JOIN,   /* this node begins its epoch `count`: its fence ends, its inbox is
+                  emptied; OP_LOST unless it is larger than the last */
 } OpKind;
 
 typedef enum OpField { /* which fields OP_MOVE changes besides the state */
@@ -84,8 +93,11 @@ typedef struct Op {
     const Job *job; /* ADD, ADD_LINES; MOVE with FIELD_HANDLER */
     Slice body;     /* ADD_LINES: as received */
     uint64_t first; /* ADD_LINES: c of the first id (id.h) */
-    uint64_t count; /* ADD_LINES, PURGE */
-    Slice table;    /* PUT, DELETE: "handler", "queue", "config", ... */
+    uint64_t count; /* ADD_LINES, PURGE, TAKEN, FENCE, TAKE, JOIN */
+    uint32_t node;  /* GIVE, MAIL, FENCE, TAKE: which */
+    uint32_t own; /* ADD, ADD_LINES, KEY, PUT, DELETE: 1: of the node's own making, not a
+                     door's: refused with its decisions once it is fenced */
+    Slice table;  /* PUT, DELETE: "handler", "queue", "config", ... */
     Slice tenant;
     Slice key;
     Slice value;

@@ -38,6 +38,13 @@ typedef enum EventKind {
     EVENT_UNGET,         /* items: it never got them */
 } EventKind;
 
+/* A message from another node: see OP_MAIL. */
+typedef struct Letter {
+    uint64_t number; /* for OP_TAKEN */
+    uint32_t from;   /* node */
+    Slice body;
+} Letter;
+
 typedef enum Action {
     ACT_CANCEL,  /* TERM, grace, KILL; ends cancelled */
     ACT_KILL,    /* KILL at once; ends cancelled */
@@ -135,6 +142,8 @@ typedef struct Event {
     size_t loaded_count;
     JobId cursor; /* LOADED for WANT_MATCH: where the next page begins; 0: none */
     const AfterCount *after; /* LOADED for WANT_AFTER: one per job */
+    const Letter *letters;   /* LOADED for WANT_INBOX */
+    size_t letter_count;
     int64_t next_due_ms;     /* LOADED */
     const OpResult *results; /* COMMITTED */
     int64_t pid;             /* STARTED */

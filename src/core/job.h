@@ -88,6 +88,7 @@ typedef struct Job {
     int32_t max_retries;    /* RETRIES_UNSET or a count */
     int32_t progress;       /* percent; -1: none told */
     uint32_t error_depth;   /* on_error steps that led to it, in a row */
+    uint32_t owner;         /* node that decides about it; 0: the one in its id */
     uint64_t document_hash; /* CONTROL: document_hash() of its payload */
     Outcome outcome;        /* of the last attempt */
 
@@ -159,6 +160,17 @@ Job job_copy(Arena *arena, const Job *job);
 /* Gives *job what a handler has said for the waiting job in *from: queue, priority,
  * limits, retries, followers, flags. */
 void job_take_handled(Job *job, const Job *from);
+
+/* The number of the node that decides about it. */
+static inline uint32_t job_owner(const Job *job)
+{
+    return job->owner ? job->owner : id_node(job->id);
+}
+
+static inline void job_set_owner(Job *job, uint32_t node)
+{
+    job->owner = node == id_node(job->id) ? 0 : node;
+}
 
 /* The type whose lane it waits in; empty: the one lane of its queue. */
 static inline Slice job_lane_type(const Job *job)

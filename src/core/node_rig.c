@@ -244,6 +244,12 @@ static void store_op(Rig *rig, const Op *op, uint32_t node)
     case OP_BEAT:
     case OP_PURGE:
     case OP_NODE:
+    case OP_GIVE:
+    case OP_MAIL:
+    case OP_TAKEN:
+    case OP_FENCE:
+    case OP_TAKE:
+    case OP_JOIN:
         return;
     }
 }

@@ -89,15 +89,37 @@ void scene_commit(Scene *scene, const Batch *batches, size_t count, OpResult *ou
     MUST(scene, scene->store->kind->commit(scene->store, batches, count, out, &why));
 }
 
-OpResult scene_do(Scene *scene, const Op *op)
+OpResult scene_do_as(Scene *scene, uint32_t node, const Op *op)
 {
     OpResult result = OP_CONFLICT;
     Op copy = *op;
-    Batch batch = {
-        .number = ++scene->number, .node = SCENE_NODE, .ops = &copy, .count = 1
-    };
+    Batch batch = { .number = ++scene->number, .node = node, .ops = &copy, .count = 1 };
     scene_commit(scene, &batch, 1, &result);
     return result;
+}
+
+OpResult scene_do(Scene *scene, const Op *op)
+{
+    return scene_do_as(scene, SCENE_NODE, op);
+}
+
+NodeRow scene_renew(Scene *scene, const char *sysid, bool alive)
+{
+    Renewal renewal = { .sysid = slice_text(sysid),
+                        .number = SCENE_NODE,
+                        .lease_ms = alive ? MS_PER_HOUR : 0,
+                        .controls = true,
+                        .facts = SLICE_LITERAL("facts") };
+    NodeRow row = { 0 };
+    MUST(scene, scene->store->kind->renew(scene->store, &renewal, &row, &why));
+    return row;
+}
+
+void scene_join(Scene *scene, uint32_t node, uint64_t epoch)
+{
+    Op op = scene_op(OP_JOIN, 0);
+    op.count = epoch;
+    assert_int_equal(scene_do_as(scene, node, &op), OP_APPLIED);
 }
 
 JobId scene_add(Scene *scene, const Job *job)
@@ -459,6 +481,39 @@ static void dump_small(Dump *dump)
     }
 }
 
+static void dump_node(void *context, const NodeRow *row)
+{
+    buf_printf(context, "node %u " SLICE_FMT " epoch=%llu fenced=%d controls=%d ",
+               row->number, SLICE_ARG(row->sysid), (unsigned long long)row->epoch,
+               row->fenced, row->controls);
+    dump_bytes(context, row->facts);
+}
+
+static void dump_change(void *context, const Change *change)
+{
+    buf_printf(context, "change " SLICE_FMT " " SLICE_FMT " by %u there=%d\n",
+               SLICE_ARG(change->table), SLICE_ARG(change->definition.key), change->node,
+               change->definition.value.data != NULL);
+}
+
+static void dump_cluster(Dump *dump)
+{
+    Store *store = dump->store;
+    Error why = { 0 };
+    must(store->kind->nodes(store, dump_node, dump->out, &why), &why);
+    must(store->kind->changes(store, 0, dump_change, dump->out, &why), &why);
+    for (uint32_t node = 1; node <= SCENE_NODE + 1; node++) {
+        Loaded loaded = { 0 };
+        Load load = { .kind = LOAD_INBOX, .owner = node };
+        must(store->kind->load(store, &load, &loaded, &why), &why);
+        for (size_t i = 0; i < loaded.letter_count; i++) {
+            buf_printf(dump->out, "letter %u from %u ", node, loaded.letters[i].from);
+            dump_bytes(dump->out, loaded.letters[i].body);
+        }
+        loaded_done(&loaded);
+    }
+}
+
 static void dump_rollup(void *context, const Rollup *row)
 {
     const RollupCounts *counts = &row->counts;
@@ -495,6 +550,7 @@ void store_dump(Store *store, Buf *out)
                            .states = i ? STATE_BIT(JOB_DONE)
                                        : STATES_FINAL & ~STATE_BIT(JOB_DONE) });
     dump_small(&dump);
+    dump_cluster(&dump);
     buf_done(&dump.lanes);
     Error why = { 0 };
     if (store->kind->rollups(store, 0, dump_rollup, out, &why))

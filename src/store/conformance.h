@@ -37,6 +37,7 @@ typedef struct SceneRow {
 extern const SceneRow scenes_of_jobs[];
 extern const SceneRow scenes_of_the_rest[];
 extern const SceneRow scenes_of_links[];
+extern const SceneRow scenes_of_clusters[];
 
 void scene_done(Scene *scene);
 
@@ -55,6 +56,7 @@ Op scene_op(OpKind kind, JobId id);
 
 /* One operation as a batch of its own. */
 OpResult scene_do(Scene *scene, const Op *op);
+OpResult scene_do_as(Scene *scene, uint32_t node, const Op *op); /* of another node */
 
 /* Batches as they are, numbered by the caller; results to out (may be NULL). */
 void scene_commit(Scene *scene, const Batch *batches, size_t count, OpResult *out);
@@ -67,6 +69,10 @@ Loaded scene_window(Scene *scene, const char *queue);
 Loaded scene_attempts(Scene *scene, JobId id);
 Slice scene_result(Scene *scene, JobId id); /* data NULL: none */
 uint64_t scene_count(Scene *scene, const char *queue, JobState state);
+
+/* A node that shares the store: its lease is over at once, or in an hour. */
+NodeRow scene_renew(Scene *scene, const char *sysid, bool alive);
+void scene_join(Scene *scene, uint32_t node, uint64_t epoch);
 
 void scene_expect_state(Scene *scene, JobId id, JobState state);
 void scene_expect_window(Scene *scene, const char *queue, const JobId *ids, size_t count);

@@ -60,6 +60,8 @@ void loaded_tell(const Loaded *loaded, Event *event)
     event->value = loaded->value;
     event->after = loaded->after;
     event->cursor = loaded->cursor;
+    event->letters = loaded->letters;
+    event->letter_count = loaded->letter_count;
 }
 
 typedef struct Matches {

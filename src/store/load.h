@@ -26,6 +26,9 @@ typedef enum LoadKind {
                       ended by NUL) at dt_ms: one for each, with id 0 where none does */
     LOAD_MATCH,    /* jobs below behind_id that match the query text `key`, read as of
                       dt_ms, newest first; `cursor` is where the next page begins */
+    LOAD_INBOX,    /* messages for the node `owner`, oldest first: `letters` */
+    LOAD_IDS,      /* the jobs with the ids in `key` (8 bytes each, as they are in memory)
+                      that are there and, with an owner, its own */
 } LoadKind;
 
 typedef struct Load {
@@ -45,6 +48,8 @@ typedef struct Load {
     int64_t age_ms;   /* LOAD_WINDOW: see queue.h */
     JobStates states; /* LOAD_OLD: exactly one family: done, or all other final ones */
     uint32_t limit;   /* 0: none */
+    uint32_t owner;   /* LANES, WINDOW, DUE, BLOCKED, RUNNING, AFTER, IDS: only jobs of
+                         this node; 0: whoever's. INBOX: whose */
 } Load;
 
 /* Payloads up to this size come with LOAD_WINDOW; a job with a larger one has
@@ -68,6 +73,9 @@ typedef struct Loaded {
     Slice value;         /* LOAD_KEY, LOAD_AFTER */
     AfterCount *after;   /* LOAD_AFTER: one for each job */
     JobId cursor;        /* LOAD_MATCH; 0: no more */
+    Letter *letters;     /* LOAD_INBOX */
+    size_t letter_count;
+    size_t letter_capacity;
 } Loaded;
 
 void loaded_done(Loaded *loaded);

@@ -93,13 +93,28 @@ static void attempt_pack(Buf *out, const Job *attempt)
 
 /* --- Operations --------------------------------------------------------------- */
 
-static OpResult apply_to_job(Memory *memory, const Op *op)
+/* `node` has joined the nodes that share this store. */
+static bool joined(const Memory *memory, uint32_t node)
+{
+    MemLease lease;
+    return memory_lease_of(memory, node, &lease) && lease.epoch;
+}
+
+static OpResult guard(const Memory *memory, const Op *op, const Row *row, uint32_t node)
+{
+    OpResult result = OP_APPLIED;
+    if (joined(memory, node))
+        result = cluster_guard(op, node, &row->job);
+    return result == OP_APPLIED ? row_guard(row, op) : result;
+}
+
+static OpResult apply_to_job(Memory *memory, const Op *op, uint32_t node)
 {
     size_t at = job_place(memory, op->id);
     MemJob *old = memory_find(memory, op->id);
     if (!old)
         return OP_MISSING;
-    OpResult result = row_guard(&old->row, op);
+    OpResult result = guard(memory, op, &old->row, node);
     if (result != OP_APPLIED)
         return result;
     if (op->kind == OP_REMOVE) {
@@ -111,6 +126,8 @@ static OpResult apply_to_job(Memory *memory, const Op *op)
     bool forgets = row_forgets(&row, op) && row_attempt(&row, &attempt);
     rollups_change(&memory->rollups, &row, op);
     row_change(&row, op);
+    if (joined(memory, node))
+        cluster_claim_final(op, node, old->row.job.state, &row.job);
     MemJob *changed = job_keep(&row);
     buf_add_slice(&changed->attempts, buf_slice(&old->attempts));
     if (forgets)
@@ -136,20 +153,26 @@ static OpResult apply_lines(Memory *memory, const Op *op, uint32_t node)
     return k && !added ? OP_EXISTS : OP_APPLIED;
 }
 
+void memory_replace(Memory *memory, size_t at, const Row *row)
+{
+    MemJob *old = memory->jobs[at];
+    memory->jobs[at] = job_keep(row);
+    buf_add_slice(&memory->jobs[at]->attempts, buf_slice(&old->attempts));
+    buf_add_slice(&memory->jobs[at]->result, buf_slice(&old->result));
+    job_release(old);
+}
+
 static void apply_beat(Memory *memory, const Op *op)
 {
     for (size_t i = 0; i < memory->count; i++) {
-        MemJob *old = memory->jobs[i];
+        const MemJob *old = memory->jobs[i];
         if (!state_in(old->row.job.state, STATES_OWNED) ||
             (old->row.job.flags & JOB_PULL) || !slice_equal(old->row.job.lock, op->lock))
             continue;
         Row row = old->row;
         row.job.dt_ms = op->dt_ms;
         row.job.beat_ms = op->at_ms;
-        memory->jobs[i] = job_keep(&row);
-        buf_add_slice(&memory->jobs[i]->attempts, buf_slice(&old->attempts));
-        buf_add_slice(&memory->jobs[i]->result, buf_slice(&old->result));
-        job_release(old);
+        memory_replace(memory, i, &row);
     }
 }
 
@@ -189,7 +212,7 @@ void memory_key(Buf *out, const Slice *parts, size_t count)
     }
 }
 
-static OpResult apply_definition(Memory *memory, const Op *op)
+static OpResult apply_definition(Memory *memory, const Op *op, uint32_t node)
 {
     Entries *table = &memory->tables[TABLE_DEFINITIONS];
     const Slice parts[] = { op->table, op->tenant, op->key };
@@ -203,6 +226,8 @@ static OpResult apply_definition(Memory *memory, const Op *op)
         entries_remove(table, entry);
     else
         result = OP_MISSING;
+    if (result == OP_APPLIED)
+        memory_defined(memory, buf_slice(&key), node);
     buf_done(&key);
     return result;
 }
@@ -241,6 +266,10 @@ static OpResult apply_key(Memory *memory, const Op *op)
 
 static OpResult apply(Memory *memory, const Op *op, uint32_t node)
 {
+    MemLease lease;
+    if (memory_lease_of(memory, node, &lease) && lease.fenced &&
+        !cluster_outlives_fence(op))
+        return OP_LOST;
     switch (op->kind) {
     case OP_ADD:
         return job_add(memory, op->job);
@@ -252,7 +281,8 @@ static OpResult apply(Memory *memory, const Op *op, uint32_t node)
     case OP_MOVE:
     case OP_PAUSE:
     case OP_REMOVE:
-        return apply_to_job(memory, op);
+    case OP_GIVE:
+        return apply_to_job(memory, op, node);
     case OP_BEAT:
         apply_beat(memory, op);
         return OP_APPLIED;
@@ -261,12 +291,22 @@ static OpResult apply(Memory *memory, const Op *op, uint32_t node)
         return OP_APPLIED;
     case OP_PUT:
     case OP_DELETE:
-        return apply_definition(memory, op);
+        return apply_definition(memory, op, node);
     case OP_NODE:
         entries_put(&memory->tables[TABLE_NODES], op->lock, op->value, op->at_ms);
         return OP_APPLIED;
     case OP_KEY:
         return apply_key(memory, op);
+    case OP_MAIL:
+        return memory_mail(memory, op, node);
+    case OP_TAKEN:
+        return memory_taken(memory, op, node);
+    case OP_FENCE:
+        return memory_fence(memory, op);
+    case OP_TAKE:
+        return memory_take(memory, op, node);
+    case OP_JOIN:
+        return memory_join(memory, op, node);
     }
     return OP_CONFLICT;
 }
@@ -454,13 +494,22 @@ static const StoreKind memory_kind = {
     .counts = memory_counts,
     .rollups = memory_rollups,
     .groups = memory_groups,
+    .renew = memory_renew,
+    .nodes = memory_nodes,
+    .changes = memory_changes,
 };
 
 Store *store_memory_new(void)
 {
     Memory *memory = MEM_NEW(Memory);
-    memory->store.kind = &memory_kind;
+    memory->kind = memory_kind;
+    memory->store.kind = &memory->kind;
     return &memory->store;
+}
+
+void store_memory_share(Store *store)
+{
+    memory_of(store)->kind.shared = true;
 }
 
 static Buf copy_of(const Buf *buf)
@@ -491,6 +540,10 @@ Store *store_memory_clone(const Store *store)
     }
     rollup_table_copy(&from->statistics, &to->statistics);
     to->folded_hour = from->folded_hour;
+    to->kind = from->kind;
+    to->now_ms = from->now_ms;
+    to->letters = from->letters;
+    to->changes = from->changes;
     return clone;
 }
 

@@ -15,4 +15,10 @@ Store *store_memory_clone(const Store *store);
 /* Equal states give equal hashes, however they came to be. */
 uint64_t store_memory_hash(const Store *store);
 
+/* The store's clock from here on; until it is set, that of this machine. */
+void store_memory_clock(Store *store, int64_t now_ms);
+
+/* Says of itself that others may change it: nodes share it, in one thread. */
+void store_memory_share(Store *store);
+
 #endif

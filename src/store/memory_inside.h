@@ -28,11 +28,27 @@ typedef enum MemTableKind {
     TABLE_GROUPS,      /* key: tenant, NUL, name, NUL, a byte: state; number: count */
     TABLE_UNIQUE,      /* key: tenant, NUL, key; value: job, 8 bytes; number: until, 0:
                           as long as the job needs it */
+    TABLE_LEASES,      /* key: sysid; value: MemLease */
+    TABLE_INBOX,       /* key: node and number, 8 bytes each; number: who sent it */
+    TABLE_CHANGES,     /* key as of definitions; value: node, 4 bytes; number: change */
     TABLES,
 } MemTableKind;
 
+/* What TABLE_NODES does not say of a node. */
+typedef struct MemLease {
+    uint64_t epoch;
+    int64_t end_ms;
+    uint32_t number;
+    uint16_t fenced;
+    uint16_t controls;
+} MemLease;
+
 typedef struct Memory {
-    Store store; /* must be first */
+    Store store;    /* must be first */
+    StoreKind kind; /* ours, shared or not */
+    int64_t now_ms; /* 0: of this machine */
+    uint64_t letters;
+    uint64_t changes;
     MemJob **jobs;
     size_t count;
     size_t capacity;
@@ -61,6 +77,23 @@ void memory_load_after(Memory *memory, const Load *load, Loaded *out);
 void memory_load_unique(Memory *memory, const Load *load, Loaded *out);
 Err memory_groups(Store *store, const GroupCount *one, GroupSink *sink, void *context,
                   Error *why);
+
+/* memory_cluster.c */
+bool memory_lease_of(const Memory *memory, uint32_t node, MemLease *out);
+OpResult memory_mail(Memory *memory, const Op *op, uint32_t node);
+OpResult memory_taken(Memory *memory, const Op *op, uint32_t node);
+OpResult memory_fence(Memory *memory, const Op *op);
+OpResult memory_take(Memory *memory, const Op *op, uint32_t node);
+OpResult memory_join(Memory *memory, const Op *op, uint32_t node);
+void memory_defined(Memory *memory, Slice key, uint32_t node);
+void memory_load_inbox(const Memory *memory, const Load *load, Loaded *out);
+Err memory_renew(Store *store, const Renewal *renewal, NodeRow *out, Error *why);
+Err memory_nodes(Store *store, NodeSink *sink, void *context, Error *why);
+Err memory_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
+                   Error *why);
+
+/* memory.c: a changed row in the place of the one at `at` */
+void memory_replace(Memory *memory, size_t at, const Row *row);
 
 /* memory_load.c */
 Err memory_load(Store *store, const Load *load, Loaded *out, Error *why);

@@ -139,11 +139,13 @@ void memory_load_after(Memory *memory, const Load *load, Loaded *out)
         JobId child = get_number(key + 8);
         if (!find_by_id(&memory->tables[TABLE_ENDED], get_number(key)))
             continue;
+        const MemJob *job = memory_find(memory, child);
+        if (load->owner && job && job_owner(&job->row.job) != load->owner)
+            continue;
         if (load->limit && seen++ == load->limit) {
             out->more = true;
             return;
         }
-        const MemJob *job = memory_find(memory, child);
         if (!job || given(out, child))
             continue;
         Job copy = job_copy(&out->arena, &job->row.job);

@@ -76,8 +76,18 @@ static bool in_window(const Load *load, const Job *job)
                                            : dispatch_order(&key, job)) < 0);
 }
 
+static bool listed(Slice ids, JobId id)
+{
+    for (size_t at = 0; at + sizeof id <= ids.bytes; at += sizeof id)
+        if (!memcmp(ids.data + at, &id, sizeof id))
+            return true;
+    return false;
+}
+
 static bool of_interest(const Load *load, const Job *job)
 {
+    if (load->owner && job_owner(job) != load->owner)
+        return false;
     switch (load->kind) {
     case LOAD_LANES:
         return job->state == JOB_READY;
@@ -99,10 +109,13 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_ATTEMPTS:
         return job->id == load->id &&
                (!load->tenant.bytes || slice_equal(load->tenant, job->tenant));
+    case LOAD_IDS:
+        return listed(load->key, job->id);
     case LOAD_KEY:
     case LOAD_AFTER:
     case LOAD_UNIQUE:
     case LOAD_MATCH:
+    case LOAD_INBOX:
         break;
     }
     return false;
@@ -227,6 +240,8 @@ Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
         memory_load_after(memory, load, out);
     else if (load->kind == LOAD_UNIQUE)
         memory_load_unique(memory, load, out);
+    else if (load->kind == LOAD_INBOX)
+        memory_load_inbox(memory, load, out);
     else
         load_found(memory, load, out);
     return ERR_OK;

@@ -59,6 +59,12 @@ static OpResult guard_free(const Job *job, const Op *op)
     return OP_APPLIED;
 }
 
+static OpResult guard_give(const Job *job, const Op *op)
+{
+    bool waits = state_in(job->state, STATES_WAITING) && from_allows(op, job->state);
+    return waits && op->node ? OP_APPLIED : OP_CONFLICT;
+}
+
 OpResult row_guard(const Row *row, const Op *op)
 {
     switch (op->kind) {
@@ -71,6 +77,8 @@ OpResult row_guard(const Row *row, const Op *op)
     case OP_MOVE:
     case OP_REMOVE:
         return guard_free(&row->job, op);
+    case OP_GIVE:
+        return guard_give(&row->job, op);
     case OP_ADD:
     case OP_ADD_LINES:
     case OP_BEAT:
@@ -79,6 +87,11 @@ OpResult row_guard(const Row *row, const Op *op)
     case OP_DELETE:
     case OP_NODE:
     case OP_KEY:
+    case OP_MAIL:
+    case OP_TAKEN:
+    case OP_FENCE:
+    case OP_TAKE:
+    case OP_JOIN:
         break;
     }
     return OP_CONFLICT; /* not an operation on one job that is there */
@@ -219,6 +232,9 @@ void row_change(Row *row, const Op *op)
         must_move(&row->job, op->to, op->dt_ms ? op->dt_ms : row->job.dt_ms);
         row->run_state = (int32_t)op->to;
         return;
+    case OP_GIVE:
+        job_set_owner(&row->job, op->node);
+        return;
     case OP_ADD:
     case OP_ADD_LINES:
     case OP_BEAT:
@@ -228,6 +244,11 @@ void row_change(Row *row, const Op *op)
     case OP_DELETE:
     case OP_NODE:
     case OP_KEY:
+    case OP_MAIL:
+    case OP_TAKEN:
+    case OP_FENCE:
+    case OP_TAKE:
+    case OP_JOIN:
         break;
     }
     abort(); /* not a change of one job: row_guard has refused it */

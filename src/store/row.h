@@ -14,6 +14,7 @@
  *   MOVE, REMOVE   where given, attempt and lock must be the job's: else OP_LOST. A job
  *             that someone runs, or not in `from`: OP_CONFLICT. MOVE leads to no running
  *             state, and out of a final one only with FIELD_RETRY.
+ *   GIVE      a job that does not wait, not in `from`, or to no one: OP_CONFLICT.
  *   A step that the life of a job does not have (state_step) is OP_CONFLICT.
  *
  * The changes:
@@ -35,7 +36,9 @@
  *
  *   With LANE the flags JOB_PULL and JOB_SEGREGATED are the op's.
  *
- *   PAUSE: state; dt unless 0. */
+ *   PAUSE: state; dt unless 0.
+ *
+ *   GIVE: owner. */
 #ifndef STORE_ROW_H
 #define STORE_ROW_H
 

@@ -44,6 +44,12 @@ static OpResult expected(const Op *op, JobState state)
     case OP_DELETE:
     case OP_NODE:
     case OP_KEY:
+    case OP_GIVE:
+    case OP_MAIL:
+    case OP_TAKEN:
+    case OP_FENCE:
+    case OP_TAKE:
+    case OP_JOIN:
         break;
     }
     return OP_CONFLICT;

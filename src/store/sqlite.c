@@ -3,6 +3,7 @@
  * the rules and schema/001.sql for what is in the file. */
 #include "store/sqlite.h"
 
+#include "store/sqlite_cluster.h"
 #include "store/sqlite_commit.h"
 #include "store/sqlite_held.h"
 #include "store/sqlite_links.h"
@@ -159,6 +160,9 @@ static const StoreKind sqlite_kind = {
     .rollups = sqlite_rollups,
     .counts = sqlite_counts,
     .groups = sqlite_groups,
+    .renew = sqlite_renew,
+    .nodes = sqlite_nodes,
+    .changes = sqlite_changes,
 };
 
 /* The file's cluster must be ours; a new file becomes so. */

@@ -27,6 +27,8 @@ typedef struct Sqlite {
     HeldJobs held;
     bool waits_known; /* whether some_wait is true to the file */
     bool some_wait;   /* a job may wait for another */
+    bool nodes_known; /* whether some_nodes is true to the file */
+    bool some_nodes;  /* nodes have renewed a lease here: see sqlite_cluster.h */
     Buf scratch;
     Rollups rollups;       /* of the commit under way */
     int64_t folded_hour;   /* statistics older than it have been coarsened */

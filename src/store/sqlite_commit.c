@@ -4,6 +4,7 @@
 
 #include "core/resource.h"
 #include "store/sqlite_booking.h"
+#include "store/sqlite_cluster.h"
 #include "store/sqlite_held.h"
 #include "store/sqlite_links.h"
 #include "store/sqlite_rollup.h"
@@ -153,13 +154,24 @@ static void keep_result(Sqlite *sqlite, const Job *job, Slice result)
     (FIELD_PAYLOAD | FIELD_TAGS | FIELD_MAX_RUN | FIELD_RETRY | FIELD_RUN_AT |           \
      FIELD_HANDLER | FIELD_FREED) /* or beside it */
 
-static OpResult change_job(Sqlite *sqlite, const Op *op)
+/* Only where nodes have joined: whose a job is stands among its packed fields. */
+static OpResult guard(Sqlite *sqlite, const Op *op, Held *held, uint32_t node)
+{
+    OpResult result = OP_APPLIED;
+    if (sqlite_joined(sqlite, node)) {
+        saved_open(&held->saved, &sqlite->db);
+        result = cluster_guard(op, node, &held->saved.row.job);
+    }
+    return result == OP_APPLIED ? row_guard(&held->saved.row, op) : result;
+}
+
+static OpResult change_job(Sqlite *sqlite, const Op *op, uint32_t node)
 {
     Held *held = held_find(sqlite, op->id);
     if (!held)
         return OP_MISSING;
     Row *row = &held->saved.row;
-    OpResult result = row_guard(row, op);
+    OpResult result = guard(sqlite, op, held, node);
     if (result != OP_APPLIED)
         return result;
     if (op->kind == OP_REMOVE) {
@@ -173,13 +185,15 @@ static OpResult change_job(Sqlite *sqlite, const Op *op)
         booking_put(&sqlite->db, op->id, op->attempt, op->bookings);
     if (op->kind == OP_FINISH)
         keep_result(sqlite, &row->job, op->result);
-    if (op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) {
+    if ((op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) || op->kind == OP_GIVE) {
         saved_open(&held->saved, &sqlite->db);
         held->rewrite = true;
     }
     rollups_change(&sqlite->rollups, row, op);
     const Job was = { .state = row->job.state, .flags = row->job.flags };
     row_change(row, op);
+    if (sqlite_joined(sqlite, node))
+        cluster_claim_final(op, node, was.state, &row->job);
     if (op->kind == OP_MOVE && (op->fields & FIELD_PAYLOAD))
         held_payload(sqlite, held, op->payload);
     held->changed = true;
@@ -260,7 +274,7 @@ static void purge(Sqlite *sqlite, const Op *op)
 /* --- Small tables
  * -------------------------------------------------------------------------- */
 
-static OpResult define(Db *db, const Op *op)
+static OpResult define(Db *db, const Op *op, uint32_t node)
 {
     bool put = op->kind == OP_PUT;
     sqlite3_stmt *stmt =
@@ -274,6 +288,8 @@ static OpResult define(Db *db, const Op *op)
     int changes = sqlite3_changes(db->handle);
     if (slice_is(op->table, RESOURCE_TABLE))
         booking_items(db, op->key, put ? op->value : (Slice){ NULL, 0 });
+    if (put || changes)
+        sqlite_defined(db, op, node);
     return put || changes ? OP_APPLIED : OP_MISSING;
 }
 
@@ -311,6 +327,8 @@ static OpResult put_key(Db *db, const Op *op)
 
 static OpResult apply(Sqlite *sqlite, const Op *op, uint32_t node)
 {
+    if (sqlite_fenced(sqlite, node) && !cluster_outlives_fence(op))
+        return OP_LOST;
     switch (op->kind) {
     case OP_ADD:
         return add_job(sqlite, op->job);
@@ -322,7 +340,8 @@ static OpResult apply(Sqlite *sqlite, const Op *op, uint32_t node)
     case OP_MOVE:
     case OP_PAUSE:
     case OP_REMOVE:
-        return change_job(sqlite, op);
+    case OP_GIVE:
+        return change_job(sqlite, op, node);
     case OP_BEAT:
         beat(sqlite, op);
         return OP_APPLIED;
@@ -331,12 +350,18 @@ static OpResult apply(Sqlite *sqlite, const Op *op, uint32_t node)
         return OP_APPLIED;
     case OP_PUT:
     case OP_DELETE:
-        return define(&sqlite->db, op);
+        return define(&sqlite->db, op, node);
     case OP_NODE:
         put_node(&sqlite->db, op);
         return OP_APPLIED;
     case OP_KEY:
         return put_key(&sqlite->db, op);
+    case OP_MAIL:
+    case OP_TAKEN:
+    case OP_FENCE:
+    case OP_TAKE:
+    case OP_JOIN:
+        return sqlite_cluster_op(sqlite, op, node);
     }
     return OP_CONFLICT;
 }

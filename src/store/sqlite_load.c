@@ -3,8 +3,9 @@
 #include "store/sqlite_load.h"
 
 #include "store/sqlite_booking.h"
-
+#include "store/sqlite_cluster.h"
 #include "store/sqlite_links.h"
+
 #include <stdlib.h>
 
 /* Texts that come from the catalog are copied once for a run of equal ones. */
@@ -54,9 +55,20 @@ static bool has_room(const Loading *in)
     return !in->load->limit || in->out->count < in->load->limit;
 }
 
-static int64_t one_more_than(uint32_t limit)
+/* Whose a job is stands among its packed fields: with an owner rows are passed over, and
+ * the limit is counted here. An embedded store is asked so in tests only. */
+static int64_t one_more(const Loading *in)
 {
-    return limit ? (int64_t)limit + 1 : -1; /* SQLite: no limit */
+    const Load *load = in->load;
+    return load->limit && !load->owner ? (int64_t)load->limit + 1 : -1; /* no limit */
+}
+
+static bool is_asked(const Loading *in, SavedRow *saved)
+{
+    if (!in->load->owner)
+        return true;
+    saved_open(saved, &in->sqlite->db);
+    return job_owner(&saved->row.job) == in->load->owner;
 }
 
 /* Every row of stmt, up to the limit. */
@@ -64,12 +76,18 @@ static void give_all(Loading *in, sqlite3_stmt *stmt)
 {
     SavedRow saved;
     while (db_row(&in->sqlite->db, stmt)) {
-        if (!has_room(in)) {
+        if (!has_room(in) && !in->load->owner) {
             in->out->more = true;
             break;
         }
         if (!read_row(in, stmt, &saved))
             break;
+        if (!is_asked(in, &saved))
+            continue;
+        if (!has_room(in)) {
+            in->out->more = true;
+            break;
+        }
         if (in->load->kind == LOAD_WINDOW && saved.apart)
             saved.row.job.flags |= JOB_PAYLOAD_APART;
         give(in, &saved);
@@ -83,14 +101,19 @@ static void load_lanes(Loading *in)
     sqlite3_stmt *lanes = db_statement(db, SQL_LANES_READY);
     SavedRow saved;
     while (db_row(db, lanes)) {
-        sqlite3_stmt *head = db_statement(db, SQL_LANE_HEAD);
+        sqlite3_stmt *head =
+            db_statement(db, in->load->owner ? SQL_WINDOW : SQL_LANE_HEAD);
         sqlite3_bind_int64(head, 1, sqlite3_column_int64(lanes, 0));
-        if (!db_row(db, head))
-            continue;
-        if (!has_room(in))
-            in->out->more = true;
-        else if (read_row(in, head, &saved))
+        if (in->load->owner)
+            sqlite3_bind_int64(head, 2, -1);
+        bool found = false;
+        while (!found && db_row(db, head) && read_row(in, head, &saved))
+            found = is_asked(in, &saved);
+        saved.row.job.payload = (Slice){ NULL, 0 };
+        if (found && has_room(in))
             give(in, &saved);
+        else if (found)
+            in->out->more = true;
         sqlite3_reset(head);
     }
 }
@@ -148,12 +171,14 @@ static void load_level(Loading *in, uint32_t lane, int64_t rank)
     }
     sqlite3_stmt *stmt = db_statement(&in->sqlite->db, SQL_WINDOW_OF_LEVEL);
     sqlite3_bind_int64(stmt, 1, lane);
-    sqlite3_bind_int64(stmt, 2, one_more_than(load->limit));
+    sqlite3_bind_int64(stmt, 2, one_more(in));
     sqlite3_bind_int64(stmt, 3, rank);
     sqlite3_bind_int64(stmt, 4, from_dt);
     sqlite3_bind_int64(stmt, 5, from_id);
     SavedRow saved;
     while (db_row(&in->sqlite->db, stmt) && read_row(in, stmt, &saved)) {
+        if (!is_asked(in, &saved))
+            continue;
         if (saved.apart)
             saved.row.job.flags |= JOB_PAYLOAD_APART;
         give(in, &saved);
@@ -197,7 +222,7 @@ static void load_window(Loading *in)
     sqlite3_stmt *stmt =
         db_statement(&in->sqlite->db, load->behind ? SQL_WINDOW_BEHIND : SQL_WINDOW);
     sqlite3_bind_int64(stmt, 1, lane);
-    sqlite3_bind_int64(stmt, 2, one_more_than(load->limit));
+    sqlite3_bind_int64(stmt, 2, one_more(in));
     if (load->behind) {
         sqlite3_bind_int64(stmt, 3, ~load->priority);
         sqlite3_bind_int64(stmt, 4, load->dt_ms);
@@ -237,21 +262,23 @@ static void load_due(Loading *in)
                                        db_statement(db, SQL_OVERDUE_BLOCKED) };
     bool has_row[DUE_LISTS];
     for (size_t i = 0; i < DUE_LISTS; i++) {
-        sqlite3_bind_int64(lists[i], 1, one_more_than(in->load->limit));
+        sqlite3_bind_int64(lists[i], 1, one_more(in));
         has_row[i] = db_row(db, lists[i]);
     }
     SavedRow saved;
     for (size_t first; (first = earliest(lists, has_row)) < DUE_LISTS;) {
         int64_t dt_ms = sqlite3_column_int64(lists[first], COL_DT);
         bool due = dt_ms <= in->load->dt_ms;
-        if (!due || !has_room(in)) {
+        if (!read_row(in, lists[first], &saved))
+            break;
+        bool asked = is_asked(in, &saved);
+        if (asked && (!due || !has_room(in))) {
             in->out->more = due;
             in->out->next_due_ms = dt_ms;
             break;
         }
-        if (!read_row(in, lists[first], &saved))
-            break;
-        give(in, &saved);
+        if (asked)
+            give(in, &saved);
         has_row[first] = db_row(db, lists[first]);
     }
     for (size_t i = 0; i < DUE_LISTS; i++)
@@ -268,7 +295,7 @@ static void load_blocked(Loading *in)
     sqlite3_stmt *stmt = db_statement(&in->sqlite->db, SQL_BLOCKED);
     sqlite3_bind_int64(stmt, 1, type);
     sqlite3_bind_int64(stmt, 2, tenant);
-    sqlite3_bind_int64(stmt, 3, one_more_than(in->load->limit));
+    sqlite3_bind_int64(stmt, 3, one_more(in));
     give_all(in, stmt);
 }
 
@@ -290,7 +317,7 @@ static void load_old(Loading *in)
         db_statement(&in->sqlite->db, done ? SQL_DONE_OLD : SQL_DEAD_OLD);
     sqlite3_bind_int64(stmt, 1, in->load->dt_ms + MS_PER_1000_YEARS);
     sqlite3_bind_int64(stmt, 2, in->load->states & STATES_FINAL);
-    sqlite3_bind_int64(stmt, 3, one_more_than(in->load->limit));
+    sqlite3_bind_int64(stmt, 3, one_more(in));
     give_all(in, stmt);
 }
 
@@ -411,10 +438,11 @@ static void load_after(Loading *in)
     SavedRow saved;
     if (links_any(in->sqlite))
         out->value = slice_copy(&out->arena, SLICE_LITERAL("some"));
-    links_ended(in->sqlite, in->load->limit, &children, &out->more);
+    links_ended(in->sqlite, in->load->owner ? 0 : in->load->limit, &children, &out->more);
     out->after = arena_take(&out->arena, (children.count + 1) * sizeof *out->after);
     for (size_t i = 0; i < children.count; i++) {
-        if (!sqlite_find(in->sqlite, children.items[i], &out->arena, &saved))
+        if (!sqlite_find(in->sqlite, children.items[i], &out->arena, &saved) ||
+            !is_asked(in, &saved))
             continue;
         saved.row.job.payload = (Slice){ NULL, 0 };
         give(in, &saved);
@@ -422,6 +450,25 @@ static void load_after(Loading *in)
             links_after(in->sqlite, children.items[i], &out->arena);
     }
     mem_free(children.items);
+}
+
+static void load_ids(Loading *in)
+{
+    Slice ids = in->load->key;
+    SavedRow saved;
+    for (size_t at = 0; at + sizeof(JobId) <= ids.bytes; at += sizeof(JobId)) {
+        JobId id;
+        memcpy(&id, ids.data + at, sizeof id);
+        if (!find_row(in->sqlite, id, &in->out->arena, &saved) || !is_asked(in, &saved))
+            continue;
+        saved.row.job.payload = (Slice){ NULL, 0 };
+        give(in, &saved);
+    }
+}
+
+static void load_inbox(Loading *in)
+{
+    sqlite_inbox(in->sqlite, in->load, in->out);
 }
 
 static void load_unique(Loading *in)
@@ -447,7 +494,8 @@ Err sqlite_load(Store *store, const Load *load, Loaded *out, Error *why)
         [LOAD_JOB] = load_job,           [LOAD_KEY] = load_key,
         [LOAD_ATTEMPTS] = load_attempts, [LOAD_OLD] = load_old,
         [LOAD_BLOCKED] = load_blocked,   [LOAD_AFTER] = load_after,
-        [LOAD_UNIQUE] = load_unique,
+        [LOAD_UNIQUE] = load_unique,     [LOAD_INBOX] = load_inbox,
+        [LOAD_IDS] = load_ids,
     };
     Sqlite *sqlite = sqlite_of(store);
     if (load->kind == LOAD_MATCH)

@@ -114,7 +114,8 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_DEFINITION_REMOVE] = "DELETE FROM definition"
                               " WHERE kind = ?1 AND tenant = ?2 AND key = ?3",
     [SQL_NODES] = "SELECT '', sysid, facts FROM node ORDER BY sysid",
-    [SQL_NODE_PUT] = "INSERT OR REPLACE INTO node(sysid, beat, facts) VALUES(?1, ?2, ?3)",
+    [SQL_NODE_PUT] = "INSERT INTO node(sysid, beat, facts) VALUES(?1, ?2, ?3)"
+                     " ON CONFLICT DO UPDATE SET beat = ?2, facts = ?3",
     [SQL_KEY_GET] =
         "SELECT expiry, value FROM idempotency WHERE tenant = ?1 AND key = ?2",
     [SQL_KEY_PUT] = "INSERT OR REPLACE INTO idempotency(tenant, key, expiry, value)"
@@ -183,6 +184,39 @@ static const char *const texts[SQL_STATEMENTS] = {
                           " (SELECT tenant, key FROM job_unique INDEXED BY unique_until"
                           " WHERE until IS NOT NULL AND until <= ?1"
                           " ORDER BY until, tenant, key LIMIT ?2)",
+
+    [SQL_NODE_GET] = "SELECT number, epoch, fenced FROM node WHERE sysid = ?1",
+    [SQL_NODE_RENEW] = "INSERT INTO node(sysid, beat, facts, number, lease)"
+                       " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
+                       " SET beat = ?2, facts = ?3, number = ?4, lease = ?5",
+    [SQL_NODE_NUMBERS] = "SELECT number FROM node WHERE number > 0 ORDER BY number",
+    [SQL_NODE_OF] = "SELECT coalesce(epoch, 0), coalesce(fenced, 0), lease FROM node"
+                    " WHERE number = ?1",
+    [SQL_NODE_CONTROLLER] = "SELECT 1 FROM node WHERE controls = 1 AND number <> ?1"
+                            " AND coalesce(fenced, 0) = 0 AND lease > ?2",
+    [SQL_NODE_CONTROLS] = "UPDATE node SET controls = number = ?1 AND ?2"
+                          " WHERE ?2 OR number = ?1",
+    [SQL_NODE_FENCE] = "UPDATE node SET fenced = 1, controls = 0 WHERE number = ?1"
+                       " AND coalesce(epoch, 0) = ?2 AND coalesce(fenced, 0) = 0"
+                       " AND lease <= ?3",
+    [SQL_NODE_JOIN] = "UPDATE node SET fenced = 0, epoch = ?2 WHERE number = ?1"
+                      " AND coalesce(epoch, 0) < ?2",
+    [SQL_NODE_ROWS] = "SELECT sysid, number, epoch, fenced, controls, lease, facts"
+                      " FROM node WHERE number > 0 ORDER BY number",
+    [SQL_NODE_ANY] = "SELECT 1 FROM node WHERE number > 0",
+    [SQL_LIVE_IDS] = "SELECT id FROM job_live ORDER BY id",
+    [SQL_MAIL_ADD] = "INSERT INTO inbox(node, sender, body) VALUES(?1, ?2, ?3)",
+    [SQL_MAIL_TAKEN] = "DELETE FROM inbox WHERE number = ?1 AND node = ?2",
+    [SQL_MAIL_CLEAR] = "DELETE FROM inbox WHERE node = ?1",
+    [SQL_INBOX] = "SELECT number, sender, body FROM inbox WHERE node = ?1"
+                  " ORDER BY number LIMIT ?2",
+    [SQL_CHANGE_PUT] = "INSERT OR REPLACE INTO definition_change(kind, tenant, key,"
+                       " change, node) VALUES(?1, ?2, ?3, 1 + coalesce((SELECT"
+                       " max(change) FROM definition_change), 0), ?4)",
+    [SQL_CHANGES] = "SELECT c.change, c.node, c.kind, c.tenant, c.key, d.value,"
+                    " d.kind IS NOT NULL FROM definition_change c"
+                    " LEFT JOIN definition d USING (kind, tenant, key)"
+                    " WHERE c.change > ?1 ORDER BY c.change",
 };
 
 const char *sql_text(Sql sql)

@@ -133,6 +133,23 @@ typedef enum Sql {
     SQL_UNIQUE_REMOVE,
     SQL_UNIQUE_RELEASE, /* unless it is held for a time */
     SQL_UNIQUE_EXPIRE,
+    SQL_NODE_GET, /* by sysid */
+    SQL_NODE_RENEW,
+    SQL_NODE_NUMBERS,
+    SQL_NODE_OF, /* by number */
+    SQL_NODE_CONTROLLER,
+    SQL_NODE_CONTROLS,
+    SQL_NODE_FENCE,
+    SQL_NODE_JOIN,
+    SQL_NODE_ROWS,
+    SQL_NODE_ANY,
+    SQL_LIVE_IDS,
+    SQL_MAIL_ADD,
+    SQL_MAIL_TAKEN,
+    SQL_MAIL_CLEAR,
+    SQL_INBOX,
+    SQL_CHANGE_PUT,
+    SQL_CHANGES,
     SQL_STATEMENTS,
 } Sql;
 

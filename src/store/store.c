@@ -26,5 +26,6 @@ void loaded_done(Loaded *loaded)
 {
     arena_done(&loaded->arena);
     mem_free(loaded->jobs);
+    mem_free(loaded->letters);
     *loaded = (Loaded){ 0 };
 }

@@ -22,6 +22,7 @@
 
 #include "core/batch.h"
 #include "core/query.h"
+#include "store/cluster.h"
 #include "store/load.h"
 #include "store/statistics.h"
 
@@ -110,6 +111,26 @@ typedef struct StoreKind {
     /* Likewise of groups: of one if it is not NULL (its tenant and name), else of all. */
     Err (*groups)(Store *store, const GroupCount *one, GroupSink *sink, void *context,
                   Error *why);
+
+    /* Nodes that share the store: see store/cluster.h. renew makes the node's row if
+     * there is none, with the number it wants if that is free, else the smallest free
+     * one; *out tells its number, epoch and fence, and whether it controls: at most one
+     * row does, the one whose lease is not over, which is not fenced and which goes on
+     * saying so; else the next that would. *out's slices are empty. A transaction of its
+     * own. */
+    Err (*renew)(Store *store, const Renewal *renewal, NodeRow *out, Error *why);
+
+    /* All rows that have a number, in its order. */
+    Err (*nodes)(Store *store, NodeSink *sink, void *context, Error *why);
+
+    /* Definitions changed behind `after`, the last change of each, in order. */
+    Err (*changes)(Store *store, uint64_t after, ChangeSink *sink, void *context,
+                   Error *why);
+
+    /* Waits up to timeout_ms for a hint that there is mail for the node, or a change;
+     * true at once if one came since the last call. NULL: a store without hints; whoever
+     * waits must poll in any case. */
+    bool (*watch)(Store *store, uint32_t node, int timeout_ms);
 } StoreKind;
 
 struct Store {

@@ -93,6 +93,10 @@ static const char *load_name(LoadKind kind)
         return "load unique";
     case LOAD_MATCH:
         return "load match";
+    case LOAD_INBOX:
+        return "load inbox";
+    case LOAD_IDS:
+        return "load ids";
     }
     return "load ?";
 }
@@ -174,6 +178,28 @@ static Err trace_groups(Store *store, const GroupCount *one, GroupSink *sink,
                   trace->inner->kind->groups(trace->inner, one, sink, context, why));
 }
 
+static Err trace_renew(Store *store, const Renewal *renewal, NodeRow *out, Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "renew",
+                  trace->inner->kind->renew(trace->inner, renewal, out, why));
+}
+
+static Err trace_nodes(Store *store, NodeSink *sink, void *context, Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "nodes",
+                  trace->inner->kind->nodes(trace->inner, sink, context, why));
+}
+
+static Err trace_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
+                         Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "changes",
+                  trace->inner->kind->changes(trace->inner, after, sink, context, why));
+}
+
 static const StoreKind trace_kind = {
     .name = "trace",
     .close = trace_close,
@@ -189,6 +215,9 @@ static const StoreKind trace_kind = {
     .counts = trace_counts,
     .rollups = trace_rollups,
     .groups = trace_groups,
+    .renew = trace_renew,
+    .nodes = trace_nodes,
+    .changes = trace_changes,
 };
 
 Store *store_trace_new(Store *inner, Buf *out_trace)
@@ -314,6 +343,22 @@ static Err fault_groups(Store *store, const GroupCount *one, GroupSink *sink,
     FAULTY(store, false, groups(inner, one, sink, context, why));
 }
 
+static Err fault_renew(Store *store, const Renewal *renewal, NodeRow *out, Error *why)
+{
+    FAULTY(store, true, renew(inner, renewal, out, why));
+}
+
+static Err fault_nodes(Store *store, NodeSink *sink, void *context, Error *why)
+{
+    FAULTY(store, false, nodes(inner, sink, context, why));
+}
+
+static Err fault_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
+                         Error *why)
+{
+    FAULTY(store, false, changes(inner, after, sink, context, why));
+}
+
 static const StoreKind fault_kind = {
     .name = "fault",
     .close = fault_close,
@@ -329,6 +374,9 @@ static const StoreKind fault_kind = {
     .counts = fault_counts,
     .rollups = fault_rollups,
     .groups = fault_groups,
+    .renew = fault_renew,
+    .nodes = fault_nodes,
+    .changes = fault_changes,
 };
 
 Store *store_fault_new(Store *inner, StoreFault *fault)
