@@ -2,6 +2,8 @@
 /* arrival.c - see arrival.h. */
 #include "pipeline/arrival.h"
 
+#include "pipeline/own.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -68,14 +70,14 @@ void arrivals_take(Processor *processor)
 {
     char mark[MARK_BYTES];
     char name[UNIT_BYTES_MAX + 1];
-    BucketWalk walk = { 0 };
     int dir = openat(processor->buckets.fds[IN_RECEIVE], ARRIVING_DIR,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return;
+    /* It goes on where it stopped: marks that have to wait hold up no others. */
     for (int looked = 0; looked < ARRIVALS_STEP; looked++) {
         Error why = { 0 };
-        WalkStep step = bucket_walk_next(&walk, dir, name);
+        WalkStep step = bucket_walk_next(&processor->arrivals_walk, dir, name);
         if (step == WALK_END)
             break;
         Slice text = step == WALK_UNIT ? read_mark(dir, name, mark) : (Slice){ NULL, 0 };
@@ -86,6 +88,5 @@ void arrivals_take(Processor *processor)
         else
             processor_trouble(processor, name, "%s", why.text);
     }
-    bucket_walk_end(&walk);
     close(dir);
 }

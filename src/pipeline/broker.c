@@ -113,6 +113,11 @@ Err broker_remove(Broker *broker, const char *unit, Error *why)
     buf_done(&path);
     if (fstatat(broker->source_fd, unit, &found, AT_SYMLINK_NOFOLLOW) == 0)
         return error_set(why, ERR_IO, "it was delivered, but cannot be removed");
+    return ERR_OK;
+}
+
+Err broker_sync(Broker *broker, Error *why)
+{
     return fsync(broker->source_fd) ? error_errno(why, "cannot sync the source directory")
                                     : ERR_OK;
 }

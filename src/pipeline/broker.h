@@ -27,7 +27,8 @@ bool broker_step(Broker *broker, int64_t boot_ms);
 
 void broker_trouble(Broker *broker, const char *unit, const char *text);
 
-/* A unit that its processor has leaves the source. */
+/* A unit that its processor has leaves the source; durable after broker_sync. */
 MUST_CHECK Err broker_remove(Broker *broker, const char *unit, Error *why);
+MUST_CHECK Err broker_sync(Broker *broker, Error *why);
 
 #endif

@@ -2,6 +2,7 @@
 /* bucket.c - see bucket.h. */
 #include "pipeline/bucket.h"
 
+#include "pipeline/tree.h"
 #include "run/sweep.h"
 
 #include <errno.h>
@@ -11,11 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SYNC_DEPTH_MAX 64 /* folders in folders of a unit */
-#define SETTLED_MS     50 /* a clock's tick, and more */
-#define COUNT_BELIEF   20 /* a slow count is believed for so many times its cost */
-#define OWN_BYTES_MAX  65536
-#define DIR_MODE       0755
+#define SETTLED_MS 50 /* a clock's tick, and more */
+#define WALK_REST  20 /* between walks, of what one takes */
+#define DIR_MODE   0755
 
 static const char *const paths[BUCKETS] = {
     [IN_RECEIVE] = "input/receive",     [IN_WORK] = "input/work",
@@ -218,6 +217,8 @@ Err bucket_move(Buckets *buckets, const char *unit, Bucket from, Bucket to, Erro
                            paths[to]);
     }
     buckets->dirty[from] = buckets->dirty[to] = true;
+    bucket_counted(buckets, from, -1);
+    bucket_counted(buckets, to, 1);
     return ERR_OK;
 }
 
@@ -233,50 +234,9 @@ Err buckets_sync(Buckets *buckets, Error *why)
     return ERR_OK;
 }
 
-static int sync_below(int dir, const char *name, int depth);
-
-static int sync_entries(int fd, int depth)
-{
-    DIR *stream = fdopendir(dup(fd));
-    if (!stream)
-        return -1;
-    int failed = 0;
-    for (struct dirent *entry; !failed && (entry = readdir(stream));) {
-        bool dots = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-        bool wanted = entry->d_type == DT_REG || entry->d_type == DT_DIR ||
-                      entry->d_type == DT_UNKNOWN;
-        if (!dots && wanted)
-            failed = sync_below(fd, entry->d_name, depth + 1);
-    }
-    int error_number = errno;
-    closedir(stream);
-    errno = error_number;
-    return failed;
-}
-
-static int sync_below(int dir, const char *name, int depth)
-{
-    struct stat what;
-    if (fstatat(dir, name, &what, AT_SYMLINK_NOFOLLOW))
-        return -1;
-    if (!S_ISREG(what.st_mode) && !S_ISDIR(what.st_mode))
-        return 0;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return errno == EACCES ? 0 : -1; /* the command's own choice */
-    int failed =
-        S_ISDIR(what.st_mode) && depth < SYNC_DEPTH_MAX ? sync_entries(fd, depth) : 0;
-    if (!failed)
-        failed = fsync(fd);
-    int error_number = errno;
-    close(fd);
-    errno = error_number;
-    return failed;
-}
-
 Err bucket_sync_unit(const Buckets *buckets, Bucket bucket, const char *unit, Error *why)
 {
-    if (sync_below(buckets->fds[bucket], unit, 0))
+    if (!tree_sync(buckets->fds[bucket], unit))
         return error_errno(why, "cannot sync what is in %s", paths[bucket]);
     return ERR_OK;
 }
@@ -301,6 +261,7 @@ Err bucket_remove(Buckets *buckets, Bucket bucket, const char *unit, Error *why)
     buckets->dirty[bucket] = true;
     if (bucket_has(buckets, bucket, unit))
         return error_set(why, ERR_IO, "cannot remove the unit from %s", paths[bucket]);
+    bucket_counted(buckets, bucket, -1);
     return ERR_OK;
 }
 
@@ -318,17 +279,37 @@ static bool is_unit(int dir, const struct dirent *entry)
            (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode));
 }
 
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* A change within one tick of the clock before a look may not show in the time of the
+ * directory: only a time that has settled is trusted. */
+static bool settled(struct timespec changed)
+{
+    int64_t changed_ms = (int64_t)changed.tv_sec * MS_PER_S + changed.tv_nsec / 1000000;
+    return clock_now().wall_ms - changed_ms > SETTLED_MS;
+}
+
+static void walk_begin(BucketWalk *walk, int dir_fd)
+{
+    struct stat dir;
+    int fd = open_below(dir_fd, ".");
+    walk->stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!walk->stream && fd >= 0)
+        close(fd);
+    walk->began_boot = clock_now().boot_ms;
+    walk->settled = fstat(dir_fd, &dir) == 0 && settled(dir.st_mtim);
+    walk->changed = dir.st_mtim;
+}
+
 WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES_MAX + 1])
 {
-    if (!walk->stream) {
-        int fd = open_below(dir_fd, ".");
-        walk->stream = fd >= 0 ? fdopendir(fd) : NULL;
-        if (!walk->stream) {
-            if (fd >= 0)
-                close(fd);
-            return WALK_END;
-        }
-    }
+    if (!walk->stream)
+        walk_begin(walk, dir_fd);
+    if (!walk->stream)
+        return WALK_END;
     for (const struct dirent *entry; (entry = readdir(walk->stream));) {
         if (unit_name_ignored(entry->d_name))
             continue;
@@ -336,6 +317,7 @@ WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES
         return is_unit(dir_fd, entry) ? WALK_UNIT : WALK_OTHER;
     }
     bucket_walk_end(walk);
+    walk->ended_boot = clock_now().boot_ms;
     return WALK_END;
 }
 
@@ -344,122 +326,68 @@ void bucket_walk_end(BucketWalk *walk)
     if (walk->stream)
         closedir(walk->stream);
     walk->stream = NULL;
+    walk->ended_boot = 0;
 }
 
-static bool same_time(struct timespec a, struct timespec b)
+bool bucket_walk_due(BucketWalk *walk, int dir_fd, int64_t boot_ms)
 {
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+    struct stat dir;
+    if (walk->stream || !walk->ended_boot)
+        return true;
+    int64_t cost_ms = walk->ended_boot - walk->began_boot;
+    int64_t passed_ms = boot_ms - walk->ended_boot;
+    int64_t rest_ms = WALK_REST * cost_ms > MS_PER_S ? WALK_REST * cost_ms : MS_PER_S;
+    if (passed_ms >= rest_ms)
+        return true;
+    bool changed =
+        fstat(dir_fd, &dir) || !walk->settled || !same_time(dir.st_mtim, walk->changed);
+    return changed && passed_ms >= cost_ms;
 }
 
-/* A change within one tick of the clock before the count may not show in the time of the
- * directory: only a time that has settled is trusted. */
-static bool settled(struct timespec changed)
+/* --- Counting -------------------------------------------------------------------------
+ */
+
+static void count_again(Buckets *buckets, Bucket bucket, struct timespec changed)
 {
-    int64_t changed_ms = (int64_t)changed.tv_sec * MS_PER_S + changed.tv_nsec / 1000000;
-    return clock_now().wall_ms - changed_ms > SETTLED_MS;
+    BucketWalk walk = { 0 };
+    char name[UNIT_BYTES_MAX + 1];
+    int64_t units = 0;
+    int64_t began_boot = clock_now().boot_ms;
+    for (WalkStep step;
+         (step = bucket_walk_next(&walk, buckets->fds[bucket], name)) != WALK_END;)
+        units += step == WALK_UNIT;
+    int64_t ended_boot = clock_now().boot_ms;
+    buckets->counts[bucket] = (BucketCount){ .changed = changed,
+                                             .counted_boot = ended_boot,
+                                             .cost_ms = ended_boot - began_boot,
+                                             .units = units,
+                                             .settled = settled(changed) };
 }
 
 int64_t bucket_count(Buckets *buckets, Bucket bucket, int64_t boot_ms)
 {
-    BucketCount *count = &buckets->counts[bucket];
+    const BucketCount *count = &buckets->counts[bucket];
+    /* Into these two others rename: our own moves are not all. */
+    int64_t times = bucket == IN_WORK || bucket == IN_RECEIVE ? 20 : 500;
     struct stat dir;
     if (fstat(buckets->fds[bucket], &dir))
         return 0;
-    if (count->known && (same_time(count->changed, dir.st_mtim) ||
-                         boot_ms - count->counted_boot < COUNT_BELIEF * count->cost_ms))
-        return count->units;
-    BucketWalk walk = { 0 };
-    char name[UNIT_BYTES_MAX + 1];
-    int64_t units = 0;
-    for (WalkStep step;
-         (step = bucket_walk_next(&walk, buckets->fds[bucket], name)) != WALK_END;)
-        units += step == WALK_UNIT;
-    *count = (BucketCount){ .changed = dir.st_mtim,
-                            .counted_boot = boot_ms,
-                            .cost_ms = clock_now().boot_ms - boot_ms,
-                            .units = units,
-                            .known = settled(dir.st_mtim) };
-    return units;
+    bool same = count->settled && same_time(count->changed, dir.st_mtim);
+    bool fresh = boot_ms - count->counted_boot < times * count->cost_ms;
+    if (!count->counted_boot || !(same || fresh))
+        count_again(buckets, bucket, dir.st_mtim);
+    return count->units > 0 ? count->units : 0;
 }
 
-/* --- Small files of our own -----------------------------------------------------------
- */
-
-static int open_folder(const Buckets *buckets, const char *folder, bool make)
+int64_t bucket_guess(Buckets *buckets, Bucket bucket, int64_t boot_ms)
 {
-    if (!folder[0])
-        return open_below(buckets->own_fd, ".");
-    int fd = open_below(buckets->own_fd, folder);
-    if (fd >= 0 || !make || errno != ENOENT)
-        return fd;
-    char part[256];
-    const char *slash = strchr(folder, '/');
-    if (slash) {
-        snprintf(part, sizeof part, "%.*s", (int)(slash - folder), folder);
-        if (mkdirat(buckets->own_fd, part, DIR_MODE) && errno != EEXIST)
-            return -1;
-    }
-    if (mkdirat(buckets->own_fd, folder, DIR_MODE) && errno != EEXIST)
-        return -1;
-    if (fsync(buckets->own_fd))
-        return -1;
-    return open_below(buckets->own_fd, folder);
+    const BucketCount *count = &buckets->counts[bucket];
+    if (!count->counted_boot || boot_ms - count->counted_boot >= MS_PER_S)
+        return bucket_count(buckets, bucket, boot_ms);
+    return count->units > 0 ? count->units : 0;
 }
 
-static bool write_all(int fd, Slice text)
+void bucket_counted(Buckets *buckets, Bucket bucket, int64_t more)
 {
-    while (text.bytes) {
-        ssize_t wrote = write(fd, text.data, text.bytes);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return false;
-        text = slice_from(text, (size_t)wrote);
-    }
-    return true;
-}
-
-Err own_write(const Buckets *buckets, const char *folder, const char *name, Slice text,
-              Error *why)
-{
-    int dir = open_folder(buckets, folder, true);
-    if (dir < 0)
-        return error_errno(why, "cannot make %s/" OWN_DIR "/%s", buckets->dir, folder);
-    /* The one writer of these files is one thread: one temporary name is enough. */
-    int fd = openat(dir, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    bool good = fd >= 0 && write_all(fd, text) && fsync(fd) == 0 &&
-                renameat(dir, ".new", dir, name) == 0 && fsync(dir) == 0;
-    Err err = good ? ERR_OK
-                   : error_errno(why, "cannot write in %s/" OWN_DIR "/%s", buckets->dir,
-                                 folder);
-    if (fd >= 0)
-        close(fd);
-    close(dir);
-    return err;
-}
-
-Err own_read(const Buckets *buckets, const char *folder, const char *name, Buf *out)
-{
-    int dir = open_folder(buckets, folder, false);
-    int fd = dir >= 0 ? openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    if (dir >= 0)
-        close(dir);
-    if (fd < 0)
-        return ERR_NOT_FOUND;
-    buf_clear(out);
-    ssize_t bytes = read(fd, buf_room(out, OWN_BYTES_MAX), OWN_BYTES_MAX);
-    close(fd);
-    if (bytes < 0)
-        return ERR_IO;
-    out->bytes += (size_t)bytes;
-    return ERR_OK;
-}
-
-void own_remove(const Buckets *buckets, const char *folder, const char *name)
-{
-    int dir = open_folder(buckets, folder, false);
-    if (dir < 0)
-        return;
-    unlinkat(dir, name, 0);
-    close(dir);
+    buckets->counts[bucket].units += more;
 }

@@ -37,10 +37,10 @@ typedef enum Bucket {
 
 typedef struct BucketCount {
     struct timespec changed; /* of the directory, when it was counted */
-    int64_t counted_boot;
+    int64_t counted_boot;    /* 0: never */
     int64_t cost_ms;
-    int64_t units;
-    bool known;
+    int64_t units; /* what was counted, and our own moves since */
+    bool settled;  /* `changed` can be trusted */
 } BucketCount;
 
 typedef struct Buckets {
@@ -82,8 +82,15 @@ MUST_CHECK Err bucket_sync_unit(const Buckets *buckets, Bucket bucket, const cha
 MUST_CHECK Err bucket_remove(Buckets *buckets, Bucket bucket, const char *unit,
                              Error *why);
 
-/* How many units; what a large directory said is believed for a while. */
+/* How many units. A directory that takes long to count is believed for many times as
+ * long, our own moves added and taken away. */
 int64_t bucket_count(Buckets *buckets, Bucket bucket, int64_t boot_ms);
+
+/* The same, without counting again within a second: for deciding, not for showing. */
+int64_t bucket_guess(Buckets *buckets, Bucket bucket, int64_t boot_ms);
+
+/* Others moved units for us. */
+void bucket_counted(Buckets *buckets, Bucket bucket, int64_t more);
 
 /* The path of a unit, for others. Returns what is in `out`. */
 const char *bucket_unit_path(const Buckets *buckets, Bucket bucket, const char *unit,
@@ -95,6 +102,10 @@ const char *bucket_unit_path(const Buckets *buckets, Bucket bucket, const char *
  * are; at the end it begins again. Zeroed is closed. */
 typedef struct BucketWalk {
     DIR *stream;
+    struct timespec changed; /* of the directory, when the walk began */
+    int64_t began_boot;
+    int64_t ended_boot; /* of the last whole walk; 0: there was none */
+    bool settled;
 } BucketWalk;
 
 typedef enum WalkStep { WALK_UNIT, WALK_OTHER, WALK_END } WalkStep;
@@ -104,18 +115,12 @@ WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd,
                           char out_name[UNIT_BYTES_MAX + 1]);
 void bucket_walk_end(BucketWalk *walk);
 
-/* --- Small files of our own -----------------------------------------------------------
- */
+/* Whether there is something to look at: the walk is under way, or the directory changed
+ * since the last one, or that is a while ago (a second, or many times what it took: some
+ * file systems never make a directory smaller that once was large). */
+bool bucket_walk_due(BucketWalk *walk, int dir_fd, int64_t boot_ms);
 
-/* Only <dir>/.pawl, made if need be: for what has no buckets. */
+/* Only <dir>/.pawl, made if need be: for what has no buckets. What is in it: own.h. */
 MUST_CHECK Err own_open(Buckets *buckets, const char *dir, Error *why);
-
-/* Whole or not at all, and durable. `folder` is below .pawl and is made; "" is .pawl. */
-MUST_CHECK Err own_write(const Buckets *buckets, const char *folder, const char *name,
-                         Slice text, Error *why);
-/* ERR_NOT_FOUND when it is not there. */
-MUST_CHECK Err own_read(const Buckets *buckets, const char *folder, const char *name,
-                        Buf *out);
-void own_remove(const Buckets *buckets, const char *folder, const char *name);
 
 #endif

@@ -2,48 +2,12 @@
 /* bucket_test.c - buckets on a real file system, and names that mean harm. */
 #include "pipeline/bucket.h"
 
-#include "run/sweep.h"
-
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-typedef struct Rig {
-    char dir[64];
-    Buckets buckets;
-} Rig;
-
-static int begin(void **state)
-{
-    Rig *rig = MEM_NEW(Rig);
-    Error why = { 0 };
-    snprintf(rig->dir, sizeof rig->dir, "/tmp/pawl-bucket-XXXXXX");
-    assert_non_null(mkdtemp(rig->dir));
-    assert_int_equal(buckets_open(&rig->buckets, rig->dir, &why), ERR_OK);
-    *state = rig;
-    return 0;
-}
-
-static int end(void **state)
-{
-    Rig *rig = *state;
-    buckets_close(&rig->buckets);
-    sweep_path(rig->dir);
-    mem_free(rig);
-    return 0;
-}
+#include "pipeline/own.h"
+#include "pipeline/rig_test.h"
 
 static void put(const Rig *rig, Bucket bucket, const char *unit)
 {
-    int fd = openat(rig->buckets.fds[bucket], unit, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, "x", 1), 1);
-    close(fd);
+    rig_put(rig, bucket, unit, "x");
 }
 
 /* S4.1, S4.3: input and output, each divided into buckets. */
@@ -186,15 +150,13 @@ static void own_files_are_whole_or_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_buckets_of_a_processor_are_made, begin, end),
-        cmocka_unit_test_setup_teardown(a_move_never_replaces_a_unit, begin, end),
-        cmocka_unit_test_setup_teardown(hostile_names_are_only_names, begin, end),
-        cmocka_unit_test_setup_teardown(links_are_no_units_and_are_not_followed, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(what_is_still_being_made_is_passed_over, begin,
-                                        end),
+        RIG_TEST(the_buckets_of_a_processor_are_made),
+        RIG_TEST(a_move_never_replaces_a_unit),
+        RIG_TEST(hostile_names_are_only_names),
+        RIG_TEST(links_are_no_units_and_are_not_followed),
+        RIG_TEST(what_is_still_being_made_is_passed_over),
         cmocka_unit_test(two_file_systems_are_refused_by_name),
-        cmocka_unit_test_setup_teardown(own_files_are_whole_or_not_there, begin, end),
+        RIG_TEST(own_files_are_whole_or_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

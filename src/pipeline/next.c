@@ -2,6 +2,7 @@
 /* next.c - see next.h. */
 #include "pipeline/next.h"
 
+#include "pipeline/own.h"
 #include "pipeline/pipeline.h"
 
 #include <fcntl.h>

@@ -28,6 +28,8 @@ struct Pipeline {
     char *program;
     Mailbox orders;
     Mailbox notes;
+    Mailbox carried;
+    Carrier *carrier;
     int wake_fd;
     int watch_fd;
     pthread_t thread;
@@ -38,7 +40,7 @@ struct Pipeline {
     /* Of its thread. */
     Processor *processors;
     Broker *brokers;
-    int64_t look_boot;
+    uint64_t number; /* of the last carried order */
     int64_t reopen_boot;
 };
 
@@ -74,18 +76,29 @@ Pipeline *pipeline_new(const PipelineOptions *options)
     pipeline->options.program = pipeline->program = text_copy(options->program);
     pipeline->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pipeline->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    Mailbox *boxes[] = { &pipeline->orders, &pipeline->notes };
-    for (size_t i = 0; i < 2; i++) {
+    Mailbox *boxes[] = { &pipeline->orders, &pipeline->notes, &pipeline->carried };
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
         mailbox_init(boxes[i]);
         boxes[i]->wake = wake;
         boxes[i]->wake_context = pipeline;
     }
+    pipeline->carrier = carrier_new(&pipeline->carried);
     return pipeline;
 }
 
 const PipelineOptions *pipeline_options(const Pipeline *pipeline)
 {
     return &pipeline->options;
+}
+
+Carrier *pipeline_carrier(const Pipeline *pipeline)
+{
+    return pipeline->carrier;
+}
+
+uint64_t pipeline_number(Pipeline *pipeline)
+{
+    return ++pipeline->number;
 }
 
 bool pipeline_ready(const Pipeline *pipeline)
@@ -504,6 +517,25 @@ static void drop_gone(Pipeline *pipeline)
     }
 }
 
+static void take_carried(Pipeline *pipeline, const CarryOrder *order, int64_t boot_ms)
+{
+    bool found = false;
+    for (Processor *at = pipeline->processors; at && !found; at = at->next)
+        found = at->open && sender_carried(&at->sender, order, boot_ms);
+    for (Broker *at = pipeline->brokers; at && !found; at = at->next)
+        found = at->open && sender_carried(&at->sender, order, boot_ms);
+}
+
+static void settle_all(Pipeline *pipeline, int64_t boot_ms)
+{
+    for (Processor *at = pipeline->processors; at; at = at->next)
+        if (at->open)
+            sender_settle(&at->sender, boot_ms);
+    for (Broker *at = pipeline->brokers; at; at = at->next)
+        if (at->open)
+            sender_settle(&at->sender, boot_ms);
+}
+
 static void take_mail(Pipeline *pipeline, int64_t boot_ms)
 {
     for (Mail *mail = mailbox_take(&pipeline->notes); mail;) {
@@ -512,8 +544,13 @@ static void take_mail(Pipeline *pipeline, int64_t boot_ms)
         mem_free(mail);
         mail = next;
     }
-    for (Processor *at = pipeline->processors; at; at = at->next)
-        units_finish(at, boot_ms);
+    for (Mail *mail = mailbox_take(&pipeline->carried); mail;) {
+        Mail *next = mail->next;
+        take_carried(pipeline, (const CarryOrder *)(const void *)mail, boot_ms);
+        carry_order_free((CarryOrder *)(void *)mail);
+        mail = next;
+    }
+    settle_all(pipeline, boot_ms);
     for (Mail *mail = mailbox_take(&pipeline->orders); mail;) {
         Mail *next = mail->next;
         take_order(pipeline, (SignalOrder *)(void *)mail);
@@ -611,6 +648,13 @@ void pipeline_free(Pipeline *pipeline)
         pipeline->brokers = broker->next;
         broker_free(broker);
     }
+    carrier_free(pipeline->carrier);
+    for (Mail *mail = mailbox_take(&pipeline->carried); mail;) {
+        Mail *next = mail->next;
+        carry_order_free((CarryOrder *)(void *)mail);
+        mail = next;
+    }
+    mailbox_done(&pipeline->carried);
     mailbox_done(&pipeline->orders);
     mailbox_done(&pipeline->notes);
     close(pipeline->wake_fd);

@@ -50,6 +50,8 @@ const PipelineOptions *pipeline_options(const Pipeline *pipeline);
 struct Processor *pipeline_find(const Pipeline *pipeline, Slice name); /* or its id */
 struct Processor *pipeline_first(const Pipeline *pipeline);
 struct Broker *pipeline_brokers(const Pipeline *pipeline);
+struct Carrier *pipeline_carrier(const Pipeline *pipeline);
+uint64_t pipeline_number(Pipeline *pipeline); /* another one each time */
 
 /* A new processor, or another plan for one. */
 MUST_CHECK Err pipeline_put(Pipeline *pipeline, const Plan *plan, bool *out_new,

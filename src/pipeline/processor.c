@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "pipeline/arrival.h"
 #include "pipeline/next.h"
+#include "pipeline/own.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/unit.h"
 
@@ -54,6 +55,7 @@ void processor_free(Processor *processor)
 {
     sender_close(&processor->sender);
     bucket_walk_end(&processor->work_walk);
+    bucket_walk_end(&processor->arrivals_walk);
     while (processor->units)
         unit_drop(processor, processor->units);
     mem_free(processor->ended);
@@ -162,8 +164,9 @@ bool processor_step(Processor *processor, int64_t boot_ms)
     if (!processor->open)
         return false;
     arrivals_take(processor);
-    units_finish(processor, boot_ms);
+    /* The next ones start while the ends of the last ones are made durable. */
     bool more = units_claim(processor, boot_ms);
+    units_finish(processor, boot_ms);
     if (sender_step(&processor->sender, boot_ms))
         more = true;
     return more;

@@ -61,7 +61,9 @@ typedef struct Processor {
     Unit **ended; /* whose renames are due */
     size_t ended_count;
     size_t ended_capacity;
+    size_t ended_stuck; /* of them, those that failed before */
     BucketWalk work_walk;
+    BucketWalk arrivals_walk;
     int64_t claim_after_boot; /* after a failure */
 
     int watches[3]; /* of inotify; -1: none */

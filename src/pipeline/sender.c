@@ -6,22 +6,20 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "pipeline/broker.h"
+#include "pipeline/divide.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/processor.h"
 #include "pipeline/transfer.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define LOOK_MAX     512 /* units examined in one step */
-#define REFUSED_MS   (10 * MS_PER_S)
-#define MARKS        "sent-to"
-#define ROUTES       "route"
-#define FOLDER_BYTES 64
-#define RETRIES      0 /* a new transfer is a new job: the directory decides again */
+#define LOOK_MAX    512 /* units examined in one step */
+#define REFUSED_MS  (10 * MS_PER_S)
+#define RETRIES     0  /* a new transfer is a new job: the directory decides again */
+#define CARRY_AHEAD 48 /* given to carriers beyond the slots: they go in groups */
+#define KIB         1024
 
 typedef struct Target {
     size_t forward;
@@ -44,94 +42,12 @@ static void untrouble(Sender *sender, const char *unit)
                   unit);
 }
 
-/* --- What is on disk ------------------------------------------------------------------
- */
-
-/* Another state of the unit is another delivery: the rename into the source changed the
- * ctime. */
-static bool delivery_of(const Sender *sender, const char *unit, char out[64])
-{
-    struct stat found;
-    if (fstatat(sender->source_fd, unit, &found, AT_SYMLINK_NOFOLLOW))
-        return false;
-    snprintf(out, 64, "%" PRIu64 "-%" PRId64 ".%09ld", (uint64_t)found.st_ino,
-             (int64_t)found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
-    return true;
-}
-
-static void mark_folder(const Place *place, char out[FOLDER_BYTES])
-{
-    snprintf(out, FOLDER_BYTES, MARKS "/%s", place->key);
-}
-
-static void route_folder(size_t forward, char out[FOLDER_BYTES])
-{
-    snprintf(out, FOLDER_BYTES, ROUTES "/%zu", forward);
-}
-
-static bool marked(const Sender *sender, const Place *place, const char *unit,
-                   const char *delivery)
-{
-    char folder[FOLDER_BYTES];
-    Buf text = { 0 };
-    mark_folder(place, folder);
-    bool same = !own_read(sender->buckets, folder, unit, &text) &&
-                slice_is(buf_slice(&text), delivery);
-    buf_done(&text);
-    return same;
-}
-
-static void forget_unit(Sender *sender, const char *unit)
-{
-    char folder[FOLDER_BYTES];
-    for (size_t f = 0; f < sender->plan->forward_count; f++) {
-        const Forward *forward = &sender->plan->forwards[f];
-        route_folder(f, folder);
-        own_remove(sender->buckets, folder, unit);
-        for (size_t p = 0; p < forward->count; p++) {
-            mark_folder(&forward->places[p], folder);
-            own_remove(sender->buckets, folder, unit);
-        }
-    }
-}
-
-/* Files about units that are not in the source any more go. */
-static void tidy_folder(const Sender *sender, const char *folder)
-{
-    char name[UNIT_BYTES_MAX + 1];
-    BucketWalk walk = { 0 };
-    struct stat found;
-    int dir = openat(sender->buckets->own_fd, folder,
-                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return;
-    for (WalkStep step; (step = bucket_walk_next(&walk, dir, name)) != WALK_END;)
-        if (step == WALK_UNIT &&
-            fstatat(sender->source_fd, name, &found, AT_SYMLINK_NOFOLLOW))
-            unlinkat(dir, name, 0);
-    close(dir);
-}
-
-static void tidy(const Sender *sender)
-{
-    char folder[FOLDER_BYTES];
-    for (size_t f = 0; f < sender->plan->forward_count; f++) {
-        const Forward *forward = &sender->plan->forwards[f];
-        route_folder(f, folder);
-        tidy_folder(sender, folder);
-        for (size_t p = 0; p < forward->count; p++) {
-            mark_folder(&forward->places[p], folder);
-            tidy_folder(sender, folder);
-        }
-    }
-}
-
 void sender_forget(Sender *sender, const char *unit)
 {
     if (unit)
-        forget_unit(sender, unit);
+        marks_forget(sender->buckets, sender->plan, unit);
     else
-        tidy(sender);
+        marks_tidy(sender->buckets, sender->plan, sender->source_fd);
 }
 
 /* --- Opening --------------------------------------------------------------------------
@@ -141,6 +57,10 @@ void sender_init(Sender *sender)
 {
     size_t count = sender->plan->forward_count;
     sender->in_flight = MEM_ARRAY(size_t, count + 1);
+    sender->carried = MEM_ARRAY(size_t, count + 1);
+    sender->routed = MEM_ARRAY(bool, count + 1);
+    sender->leaving = MEM_ARRAY(Leaving, LEAVING_MAX);
+    sender->leaving_count = 0;
     sender->turns = MEM_ARRAY(uint64_t, count + 1);
     sender->states = MEM_ARRAY(PlaceState *, count + 1);
     for (size_t i = 0; i < count; i++)
@@ -157,6 +77,9 @@ void sender_close(Sender *sender)
         mem_free(sender->states[i]);
     mem_free(sender->states);
     mem_free(sender->in_flight);
+    mem_free(sender->carried);
+    mem_free(sender->routed);
+    mem_free(sender->leaving);
     mem_free(sender->turns);
     while (sender->transfers) {
         Transfer *transfer = sender->transfers;
@@ -181,18 +104,42 @@ static bool find_place(const Sender *sender, Slice key, Target *out)
     return false;
 }
 
+static size_t *counter(const Sender *sender, const Transfer *transfer)
+{
+    const Place *to = &sender->plan->forwards[transfer->forward].places[transfer->place];
+    return to->kind == PLACE_LOCAL && !transfer->job
+               ? &sender->carried[transfer->forward]
+               : &sender->in_flight[transfer->forward];
+}
+
 static Transfer *transfer_new(Sender *sender, const Target *target, JobId job,
                               const char *unit, const char *delivery)
 {
     Transfer *transfer = MEM_NEW(Transfer);
     transfer->job = job;
+    transfer->begun = job != 0;
     transfer->forward = target->forward;
     transfer->place = target->place;
     snprintf(transfer->unit, sizeof transfer->unit, "%s", unit);
     snprintf(transfer->delivery, sizeof transfer->delivery, "%s", delivery);
     transfer->next = sender->transfers;
     sender->transfers = transfer;
-    sender->in_flight[target->forward]++;
+    ++*counter(sender, transfer);
+    return transfer;
+}
+
+static Target target_of(const Sender *sender, const Transfer *transfer)
+{
+    return (Target){ transfer->forward, transfer->place,
+                     &sender->plan->forwards[transfer->forward].places[transfer->place] };
+}
+
+/* Out of the list; the caller frees it. */
+static Transfer *transfer_take(Sender *sender, Transfer **at)
+{
+    Transfer *transfer = *at;
+    *at = transfer->next;
+    --*counter(sender, transfer);
     return transfer;
 }
 
@@ -223,7 +170,7 @@ Err sender_open(Sender *sender, Error *why)
                                 .states = ((1u << JOB_STATES) - 1) & ~STATES_FINAL };
     Err err = engine->ask(engine->context, &question, take_live, sender, why);
     if (!err)
-        tidy(sender);
+        sender_forget(sender, NULL);
     return err;
 }
 
@@ -249,60 +196,34 @@ static int64_t load_of(const Sender *sender, size_t f, size_t p)
         return load;
     Processor *to = pipeline_find(sender->pipeline, place->path);
     if (!to || !to->open)
-        return INT64_MAX;
+        return DIVIDE_DOWN;
     int64_t boot_ms = clock_now().boot_ms;
-    return load + bucket_count(&to->buckets, IN_WORK, boot_ms) +
-           bucket_count(&to->buckets, IN_ACTIVE, boot_ms);
+    return load + bucket_guess(&to->buckets, IN_WORK, boot_ms) + (int64_t)to->unit_count;
 }
 
 static size_t choose(Sender *sender, size_t f, const char *unit)
 {
     const Forward *forward = &sender->plan->forwards[f];
-    size_t best = 0;
-    switch (forward->mode) {
-    case FORWARD_ALL:
-        return 0;
-    case FORWARD_ROUND_ROBIN:
-        return (size_t)(sender->turns[f]++ % forward->count);
-    case FORWARD_HASH:
-        return (size_t)(hash_bytes(unit, strlen(unit)) % forward->count);
-    case FORWARD_LEAST_LOADED:
-        for (size_t p = 1; p < forward->count; p++)
-            if (load_of(sender, f, p) < load_of(sender, f, best))
-                best = p;
-        return best;
-    }
-    return best;
+    int64_t loads[PLAN_PLACES_MAX] = { 0 };
+    for (size_t p = 0; p < forward->count && forward->mode == FORWARD_LEAST_LOADED; p++)
+        loads[p] = load_of(sender, f, p);
+    return divide(forward, unit, &sender->turns[f], loads);
 }
 
 /* The one destination of a unit, written down before it is used. False: not now. */
-static bool route(Sender *sender, size_t f, const char *unit, const char *delivery,
-                  size_t *out_place)
+static bool route(Sender *sender, size_t f, const Delivery *what, size_t *out_place)
 {
     const Forward *forward = &sender->plan->forwards[f];
-    char folder[FOLDER_BYTES];
-    Buf text = { 0 };
     Error why = { 0 };
-    route_folder(f, folder);
-    if (!own_read(sender->buckets, folder, unit, &text)) {
-        Slice key = buf_slice(&text);
-        Slice of = slice_cut(&key, ' ');
-        for (size_t p = 0; p < forward->count && slice_is(of, delivery); p++) {
-            if (!slice_is(key, forward->places[p].key))
-                continue;
-            *out_place = p;
-            buf_done(&text);
-            return true;
-        }
+    if (choice_find(sender->buckets, sender->plan, f, what, out_place))
+        return true;
+    *out_place = choose(sender, f, what->unit);
+    if (choice_set(sender->buckets, f, &forward->places[*out_place], what, &why)) {
+        trouble(sender, what->unit, why.text);
+        return false;
     }
-    *out_place = choose(sender, f, unit);
-    buf_clear(&text);
-    buf_printf(&text, "%s %s", delivery, forward->places[*out_place].key);
-    Err err = own_write(sender->buckets, folder, unit, buf_slice(&text), &why);
-    buf_done(&text);
-    if (err)
-        trouble(sender, unit, why.text);
-    return !err;
+    sender->routed[f] = true;
+    return true;
 }
 
 /* --- Sending --------------------------------------------------------------------------
@@ -348,87 +269,94 @@ static void back_off(Sender *sender, const Target *target, int64_t boot_ms)
     state->failures++;
 }
 
-static Err add_job(Sender *sender, const TransferOrder *order, JobId *out_id, Error *why)
+static Err add_job(Sender *sender, const Transfer *transfer, JobId *out_id, Error *why)
 {
     const Engine *engine = &pipeline_options(sender->pipeline)->engine;
+    const Forward *forward = &sender->plan->forwards[transfer->forward];
     Buf command = { 0 };
+    Buf source = { 0 };
     Job job = job_default();
-    Slice name = slice_text(order->unit);
-    transfer_command(&command, order);
+    Slice name = slice_text(transfer->unit);
+    buf_printf(&source, "%s/%s", sender->source_dir, transfer->unit);
+    TransferOrder order = { .place = &forward->places[transfer->place],
+                            .forward = forward,
+                            .source = buf_cstr(&source),
+                            .unit = transfer->unit,
+                            .sender = sender->id,
+                            .delivery = transfer->delivery };
+    transfer_command(&command, &order);
     job.tenant = SLICE_LITERAL("default");
     job.type = SLICE_LITERAL(FORWARD_TYPE);
     job.queue = slice_text(sender->queue);
     job.command = buf_slice(&command);
     job.cwd = SLICE_LITERAL("/");
-    job.name = utf8_valid(name) ? name : order->place->text;
+    job.name = utf8_valid(name) ? name : order.place->text;
     job.max_retries = RETRIES;
     Err err = engine->add(engine->context, &job, 1, out_id, why);
     buf_done(&command);
+    buf_done(&source);
     return err;
 }
 
-static bool place_dir(Sender *sender, const Target *target, const char **out_dir)
+static Processor *processor_at(const Sender *sender, const Place *place)
 {
-    *out_dir = "";
-    if (target->to->kind != PLACE_LOCAL)
-        return true;
-    const Processor *to = pipeline_find(sender->pipeline, target->to->path);
-    if (!to || !to->open)
-        return false;
-    *out_dir = to->buckets.dir;
-    return true;
+    Processor *to = pipeline_find(sender->pipeline, place->path);
+    return to && to->open ? to : NULL;
 }
 
-/* A broker gives units away: on one file system a single rename does it. */
-static bool moved(Sender *sender, const Target *target, const char *unit)
+static Err carry(Sender *sender, Transfer *transfer, Error *why)
 {
-    if (!sender->broker || target->to->kind != PLACE_LOCAL)
-        return false;
-    Processor *to = pipeline_find(sender->pipeline, target->to->path);
-    if (!to || !to->open ||
-        renameat2(sender->source_fd, unit, to->buckets.fds[IN_WORK], unit,
-                  RENAME_NOREPLACE))
-        return false;
-    fsync(to->buckets.fds[IN_WORK]);
-    fsync(sender->source_fd);
-    return true;
+    const Target target = target_of(sender, transfer);
+    const Forward *forward = &sender->plan->forwards[transfer->forward];
+    const Processor *to = processor_at(sender, target.to);
+    if (!to)
+        return error_set(why, ERR_NOT_FOUND, "there is no such processor on this node");
+    CarryOrder *order = carry_order_new(sender->source_dir, to->buckets.dir);
+    snprintf(order->unit, sizeof order->unit, "%s", transfer->unit);
+    snprintf(order->record, sizeof order->record, "%s %s", sender->id,
+             transfer->delivery);
+    order->sender_bytes = strlen(sender->id) + 1;
+    order->rate = forward->bandwidth * KIB;
+    transfer->number = order->number = pipeline_number(sender->pipeline);
+    uint64_t lane = hash_bytes(sender->queue, strlen(sender->queue)) + transfer->forward;
+    carrier_give(pipeline_carrier(sender->pipeline), order,
+                 (CarrierLane){ lane, forward->slots });
+    return ERR_OK;
 }
 
-static void start(Sender *sender, const Target *target, const char *unit,
-                  const char *delivery, int64_t boot_ms)
+static Err begin(Sender *sender, Transfer *transfer, Error *why)
+{
+    if (target_of(sender, transfer).to->kind == PLACE_LOCAL)
+        return carry(sender, transfer, why);
+    return add_job(sender, transfer, &transfer->job, why);
+}
+
+/* What was decided begins, once the routes are on disk. */
+static void begin_all(Sender *sender, int64_t boot_ms)
 {
     Error why = { 0 };
-    JobId id = 0;
-    Buf source = { 0 };
-    const Forward *forward = &sender->plan->forwards[target->forward];
-    TransferOrder order = { .place = target->to,
-                            .forward = forward,
-                            .unit = unit,
-                            .sender = sender->id,
-                            .delivery = delivery };
-    PlaceState *state = &sender->states[target->forward][target->place];
-    if (moved(sender, target, unit)) {
-        state->given++;
-        state->delivered++;
-        rate_count(&sender->rate, boot_ms);
-        forget_unit(sender, unit);
-        return;
+    Err err = ERR_OK;
+    for (size_t f = 0; f < sender->plan->forward_count && !err; f++) {
+        if (sender->routed[f])
+            err = choice_sync(sender->buckets, f, &why);
+        sender->routed[f] = sender->routed[f] && err;
     }
-    if (!place_dir(sender, target, &order.dir)) {
-        fail(sender, target, unit, "there is no such processor on this node");
-        back_off(sender, target, boot_ms);
-        return;
+    for (Transfer **at = &sender->transfers; *at;) {
+        Transfer *transfer = *at;
+        Target target = target_of(sender, transfer);
+        Err failed = err;
+        if (!transfer->begun && !failed)
+            failed = begin(sender, transfer, &why);
+        if (transfer->begun || !failed) {
+            transfer->begun = true;
+            at = &transfer->next;
+            continue;
+        }
+        fail(sender, &target, transfer->unit, why.text);
+        back_off(sender, &target, boot_ms);
+        sender->states[target.forward][target.place].given--;
+        mem_free(transfer_take(sender, at));
     }
-    buf_printf(&source, "%s/%s", sender->source_dir, unit);
-    order.source = buf_cstr(&source);
-    if (add_job(sender, &order, &id, &why)) {
-        fail(sender, target, unit, why.text);
-        back_off(sender, target, boot_ms);
-    } else {
-        transfer_new(sender, target, id, unit, delivery);
-        state->given++;
-    }
-    buf_done(&source);
 }
 
 static bool in_hand(const Sender *sender, const char *unit, const Place *place)
@@ -447,55 +375,182 @@ static bool may_start(const Sender *sender)
     return !processor || (processor->forwarder && !processor->suspended);
 }
 
-/* Whether this destination has the unit; if not, it may be sent there now. */
-static bool has_or_send(Sender *sender, const Target *target, const char *unit,
-                        const char *delivery, int64_t boot_ms)
+static bool has_room(const Sender *sender, size_t f, PlaceKind kind)
 {
-    const Forward *forward = &sender->plan->forwards[target->forward];
-    if (marked(sender, target->to, unit, delivery))
-        return true;
-    if (may_start(sender) && !in_hand(sender, unit, target->to) &&
-        sender->in_flight[target->forward] < forward->slots &&
-        sender->states[target->forward][target->place].try_boot <= boot_ms &&
-        !refused(sender, unit, target->to, boot_ms))
-        start(sender, target, unit, delivery, boot_ms);
+    uint32_t slots = sender->plan->forwards[f].slots;
+    return kind == PLACE_LOCAL ? sender->carried[f] < slots + CARRY_AHEAD
+                               : sender->in_flight[f] < slots;
+}
+
+/* Whether anything could begin now; if not, nothing needs to be looked at. */
+static bool can_begin(const Sender *sender, int64_t boot_ms)
+{
+    for (size_t f = 0; f < sender->plan->forward_count; f++) {
+        const Forward *forward = &sender->plan->forwards[f];
+        for (size_t p = 0; p < forward->count; p++)
+            if (has_room(sender, f, forward->places[p].kind) &&
+                sender->states[f][p].try_boot <= boot_ms)
+                return true;
+    }
     return false;
 }
 
-/* Every destination has it: it leaves the source. The marks go after that is durable. */
-static void leave(Sender *sender, const char *unit, int64_t boot_ms)
+/* Whether this destination has the unit; if not, it will be sent there. */
+static bool has_or_send(Sender *sender, const Target *target, const Leaving *unit,
+                        int64_t boot_ms)
 {
-    Error why = { 0 };
-    Err err;
-    if (sender->processor) {
-        Buckets *buckets = &sender->processor->buckets;
-        err = bucket_move(buckets, unit, OUT_FINISHED, OUT_SENT, &why);
-        if (!err)
-            err = buckets_sync(buckets, &why);
-    } else {
-        err = broker_remove(sender->broker, unit, &why);
+    PlaceState *state = &sender->states[target->forward][target->place];
+    if (target->to == unit->last ||
+        mark_has(sender->buckets, target->to, &(Delivery){ unit->unit, unit->delivery }))
+        return true;
+    if (may_start(sender) && !in_hand(sender, unit->unit, target->to) &&
+        has_room(sender, target->forward, target->to->kind) &&
+        state->try_boot <= boot_ms && !refused(sender, unit->unit, target->to, boot_ms)) {
+        transfer_new(sender, target, 0, unit->unit, unit->delivery);
+        state->given++;
     }
-    if (err) {
-        trouble(sender, unit, why.text);
-        return;
-    }
-    forget_unit(sender, unit);
-    untrouble(sender, unit);
-    rate_count(&sender->rate, boot_ms);
+    return false;
 }
 
-static void examine(Sender *sender, const char *unit, int64_t boot_ms)
+/* --- Giving away ---------------------------------------------------------------------
+ */
+
+static bool taken_there(const Processor *to, const char *unit)
 {
-    char delivery[64];
+    static const Bucket buckets[] = { IN_WORK, IN_ACTIVE, IN_PROCESSED, IN_FAILED };
+    for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++)
+        if (bucket_has(&to->buckets, buckets[i], unit))
+            return true;
+    return false;
+}
+
+static bool renamed_into(const Sender *sender, Processor *to, const char *unit)
+{
+    if (taken_there(to, unit) ||
+        renameat2(sender->source_fd, unit, to->buckets.fds[IN_WORK], unit,
+                  RENAME_NOREPLACE))
+        return false;
+    to->buckets.dirty[IN_WORK] = true;
+    bucket_counted(&to->buckets, IN_WORK, 1);
+    return true;
+}
+
+/* A broker keeps nothing: where one destination gets the unit and is on the same file
+ * system, a rename is all. If not, the choice is kept for the transfer. */
+static bool given_away(Sender *sender, const char *unit, int64_t boot_ms)
+{
+    const Forward *forward = &sender->plan->forwards[0];
+    char delivery[DELIVERY_BYTES];
+    size_t place = 0;
+    Error why = { 0 };
+    if (!sender->broker || (forward->mode == FORWARD_ALL && forward->count > 1) ||
+        !delivery_of(sender->source_fd, unit, delivery))
+        return false;
+    Delivery what = { unit, delivery };
+    bool before = forward->mode != FORWARD_ALL &&
+                  choice_find(sender->buckets, sender->plan, 0, &what, &place);
+    if (before)
+        return false; /* a transfer may be under way */
+    place = choose(sender, 0, unit);
+    const Place *to = &forward->places[place];
+    Processor *there = to->kind == PLACE_LOCAL ? processor_at(sender, to) : NULL;
+    if (!there || in_hand(sender, unit, to) || !renamed_into(sender, there, unit)) {
+        if (forward->mode != FORWARD_ALL)
+            sender->routed[0] =
+                !choice_set(sender->buckets, 0, to, &what, &why) || sender->routed[0];
+        return false;
+    }
+    sender->gave = true;
+    sender->states[0][place].given++;
+    sender->states[0][place].delivered++;
+    rate_count(&sender->rate, boot_ms);
+    return true;
+}
+
+/* What was renamed is durable, there and here. */
+static void sync_given(Sender *sender)
+{
+    const Forward *forward = &sender->plan->forwards[0];
+    Error why = { 0 };
+    if (!sender->gave)
+        return;
+    sender->gave = false;
+    Err err = broker_sync(sender->broker, &why);
+    for (size_t p = 0; p < forward->count && !err; p++) {
+        Processor *to = processor_at(sender, &forward->places[p]);
+        if (to)
+            err = buckets_sync(&to->buckets, &why);
+    }
+    if (err)
+        trouble(sender, "", why.text);
+}
+
+/* --- Leaving the source --------------------------------------------------------------
+ */
+
+static Err leave(Sender *sender, const char *unit, Error *why)
+{
+    if (sender->broker)
+        return broker_remove(sender->broker, unit, why);
+    return bucket_move(&sender->processor->buckets, unit, OUT_FINISHED, OUT_SENT, why);
+}
+
+/* It stays: what it was given to just now must not be forgotten. */
+static void stays(Sender *sender, const Leaving *unit, const char *text)
+{
+    Error why = { 0 };
+    trouble(sender, unit->unit, text);
+    if (unit->last && mark_set(sender->buckets, unit->last,
+                               &(Delivery){ unit->unit, unit->delivery }, &why))
+        trouble(sender, unit->unit, why.text);
+}
+
+/* The marks go after the leaving is durable. */
+void sender_settle(Sender *sender, int64_t boot_ms)
+{
+    Error why = { 0 };
+    size_t count = sender->leaving_count;
+    bool gone[LEAVING_MAX] = { false };
+    if (!sender->ready || !count)
+        return;
+    sender->leaving_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        gone[i] = !leave(sender, sender->leaving[i].unit, &why);
+        if (!gone[i])
+            stays(sender, &sender->leaving[i], why.text);
+    }
+    Err err = sender->broker ? broker_sync(sender->broker, &why)
+                             : buckets_sync(&sender->processor->buckets, &why);
+    if (err)
+        trouble(sender, "", why.text);
+    for (size_t i = 0; i < count && !err; i++) {
+        if (!gone[i])
+            continue;
+        sender_forget(sender, sender->leaving[i].unit);
+        untrouble(sender, sender->leaving[i].unit);
+        rate_count(&sender->rate, boot_ms);
+    }
+}
+
+/* --- Looking -------------------------------------------------------------------------
+ */
+
+/* `last`: a destination that has just got the unit. */
+static void examine(Sender *sender, const char *unit, const Place *last, int64_t boot_ms)
+{
+    Leaving leaving = { .last = last };
     bool everywhere = true;
-    if (!delivery_of(sender, unit, delivery))
+    Error why = { 0 };
+    Delivery what = { unit, leaving.delivery };
+    snprintf(leaving.unit, sizeof leaving.unit, "%s", unit);
+    if (!delivery_of(sender->source_fd, unit, leaving.delivery))
         return;
     for (size_t f = 0; f < sender->plan->forward_count; f++) {
         const Forward *forward = &sender->plan->forwards[f];
         size_t first = 0;
         size_t end = forward->count;
         if (forward->mode != FORWARD_ALL) {
-            if (!route(sender, f, unit, delivery, &first)) {
+            if (!route(sender, f, &what, &first)) {
                 everywhere = false;
                 continue;
             }
@@ -503,35 +558,44 @@ static void examine(Sender *sender, const char *unit, int64_t boot_ms)
         }
         for (size_t p = first; p < end; p++) {
             Target target = { f, p, &forward->places[p] };
-            if (!has_or_send(sender, &target, unit, delivery, boot_ms))
+            if (!has_or_send(sender, &target, &leaving, boot_ms))
                 everywhere = false;
         }
     }
-    if (everywhere)
-        leave(sender, unit, boot_ms);
+    if (!everywhere) {
+        if (last && mark_set(sender->buckets, last, &what, &why))
+            trouble(sender, unit, why.text);
+        return;
+    }
+    if (sender->leaving_count == LEAVING_MAX)
+        sender_settle(sender, boot_ms);
+    sender->leaving[sender->leaving_count++] = leaving;
 }
 
-static bool has_room(const Sender *sender)
+static bool look(Sender *sender, int64_t boot_ms)
 {
-    for (size_t f = 0; f < sender->plan->forward_count; f++)
-        if (sender->in_flight[f] < sender->plan->forwards[f].slots)
-            return true;
-    return false;
+    char name[UNIT_BYTES_MAX + 1];
+    for (int looked = 0; looked < LOOK_MAX && can_begin(sender, boot_ms); looked++) {
+        WalkStep step = bucket_walk_next(&sender->walk, sender->source_fd, name);
+        if (step == WALK_END)
+            return false;
+        if (step == WALK_UNIT && !given_away(sender, name, boot_ms))
+            examine(sender, name, NULL, boot_ms);
+    }
+    return can_begin(sender, boot_ms);
 }
 
 bool sender_step(Sender *sender, int64_t boot_ms)
 {
-    char name[UNIT_BYTES_MAX + 1];
-    if (!sender->ready || !sender->plan->forward_count || !may_start(sender))
+    if (!sender->ready || !sender->plan->forward_count || !may_start(sender) ||
+        !can_begin(sender, boot_ms) ||
+        !bucket_walk_due(&sender->walk, sender->source_fd, boot_ms))
         return false;
-    for (int looked = 0; looked < LOOK_MAX && has_room(sender); looked++) {
-        WalkStep step = bucket_walk_next(&sender->walk, sender->source_fd, name);
-        if (step == WALK_END)
-            return false;
-        if (step == WALK_UNIT)
-            examine(sender, name, boot_ms);
-    }
-    return has_room(sender);
+    bool more = look(sender, boot_ms);
+    sync_given(sender);
+    begin_all(sender, boot_ms);
+    sender_settle(sender, boot_ms);
+    return more;
 }
 
 /* --- Ends -----------------------------------------------------------------------------
@@ -542,41 +606,49 @@ static void take_exit(void *context, const Job *job)
     *(int32_t *)context = job->outcome.exit_status;
 }
 
-static void ended_badly(Sender *sender, const Transfer *transfer, const Target *target,
+typedef struct Failure {
+    bool clash;
+    char text[ERROR_TEXT_BYTES];
+} Failure;
+
+static void ended_badly(Sender *sender, const Transfer *transfer, const Failure *failure,
                         int64_t boot_ms)
+{
+    const Target target = target_of(sender, transfer);
+    fail(sender, &target, transfer->unit, failure->text);
+    sender->states[target.forward][target.place].given--;
+    if (failure->clash)
+        refuse(sender, transfer->unit, target.to, boot_ms);
+    else
+        back_off(sender, &target, boot_ms);
+}
+
+static void ended_well(Sender *sender, const Transfer *transfer, int64_t boot_ms)
+{
+    const Target target = target_of(sender, transfer);
+    char delivery[DELIVERY_BYTES];
+    PlaceState *state = &sender->states[target.forward][target.place];
+    state->failures = 0;
+    state->try_boot = 0;
+    state->delivered++;
+    /* Another state of the unit meanwhile: that one was not delivered. */
+    if (delivery_of(sender->source_fd, transfer->unit, delivery))
+        examine(sender, transfer->unit,
+                strcmp(delivery, transfer->delivery) == 0 ? target.to : NULL, boot_ms);
+    begin_all(sender, boot_ms);
+}
+
+static void job_failed(const Sender *sender, const Transfer *transfer, Failure *out)
 {
     const Engine *engine = &pipeline_options(sender->pipeline)->engine;
     Error why = { 0 };
     int32_t status = -1;
     char id[ID_TEXT_BYTES];
-    char text[ERROR_TEXT_BYTES];
     if (engine->job(engine->context, transfer->job, take_exit, &status, &why))
         status = -1;
-    snprintf(text, sizeof text, "%s (pawl logs %s)", transfer_problem(status),
+    out->clash = status == TRANSFER_CLASH;
+    snprintf(out->text, sizeof out->text, "%s (pawl logs %s)", transfer_problem(status),
              id_text(transfer->job, id));
-    fail(sender, target, transfer->unit, text);
-    sender->states[target->forward][target->place].given--;
-    if (status == TRANSFER_CLASH)
-        refuse(sender, transfer->unit, target->to, boot_ms);
-    else
-        back_off(sender, target, boot_ms);
-}
-
-static void ended_well(Sender *sender, const Transfer *transfer, const Target *target,
-                       int64_t boot_ms)
-{
-    char folder[FOLDER_BYTES];
-    Error why = { 0 };
-    PlaceState *state = &sender->states[target->forward][target->place];
-    state->failures = 0;
-    state->try_boot = 0;
-    state->delivered++;
-    mark_folder(target->to, folder);
-    if (own_write(sender->buckets, folder, transfer->unit, slice_text(transfer->delivery),
-                  &why))
-        fail(sender, target, transfer->unit, why.text);
-    else
-        examine(sender, transfer->unit, boot_ms);
 }
 
 void sender_note(Sender *sender, JobId id, JobState state, int64_t boot_ms)
@@ -584,20 +656,38 @@ void sender_note(Sender *sender, JobId id, JobState state, int64_t boot_ms)
     if (!state_in(state, STATES_FINAL))
         return;
     for (Transfer **at = &sender->transfers; *at; at = &(*at)->next) {
-        Transfer *transfer = *at;
-        if (transfer->job != id)
+        if ((*at)->job != id)
             continue;
-        *at = transfer->next;
-        sender->in_flight[transfer->forward]--;
-        Target target = {
-            transfer->forward, transfer->place,
-            &sender->plan->forwards[transfer->forward].places[transfer->place]
-        };
+        Transfer *transfer = transfer_take(sender, at);
+        Failure failure = { 0 };
+        if (state != JOB_DONE)
+            job_failed(sender, transfer, &failure);
         if (state == JOB_DONE)
-            ended_well(sender, transfer, &target, boot_ms);
+            ended_well(sender, transfer, boot_ms);
         else
-            ended_badly(sender, transfer, &target, boot_ms);
+            ended_badly(sender, transfer, &failure, boot_ms);
         mem_free(transfer);
         return;
     }
+}
+
+bool sender_carried(Sender *sender, const CarryOrder *order, int64_t boot_ms)
+{
+    for (Transfer **at = &sender->transfers; *at; at = &(*at)->next) {
+        if ((*at)->number != order->number)
+            continue;
+        Transfer *transfer = transfer_take(sender, at);
+        Processor *to = processor_at(sender, target_of(sender, transfer).to);
+        Failure failure = { .clash = order->end == CARRY_CLASH };
+        snprintf(failure.text, sizeof failure.text, "%s", order->why.text);
+        if (order->end == CARRY_DONE && to)
+            bucket_counted(&to->buckets, IN_WORK, 1);
+        if (order->end == CARRY_DONE)
+            ended_well(sender, transfer, boot_ms);
+        else
+            ended_badly(sender, transfer, &failure, boot_ms);
+        mem_free(transfer);
+        return true;
+    }
+    return false;
 }

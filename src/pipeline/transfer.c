@@ -17,7 +17,8 @@
     "  echo \"$d is not the directory of a processor\" >&2; exit 66; }\n"                \
     "mkdir -p ../.pawl/arrived || exit 66\n"                                             \
     "has() { [ -e \"$1\" ] || [ -L \"$1\" ]; }\n"                                        \
-    "was=$(cat \"../.pawl/arrived/$2\" 2>/dev/null)\n"                                   \
+    "a=../.pawl/arrived/$2\n"                                                            \
+    "was=$(readlink \"$a\" || cat \"$a\" 2>/dev/null)\n"                                 \
     "there=\n"                                                                           \
     "for b in active processed failed; do has \"$b/$2\" && there=input/$b; done\n"       \
     "has \"work/$2\" && waits=1 || waits=\n"                                             \
@@ -48,20 +49,12 @@
     "fi\n"                                                                               \
     "sync work receive\n"
 
-/* Arguments of all: $1 unit, $2 key, $3 delivery, $4 source path, $5 sender, $6 dir or
- * address, $7 host, $8 quoted arguments for the other side, $9 ssh, ${10} bandwidth;
+/* Arguments of all: $1 unit, $2 key, $3 delivery, $4 source path, $5 sender, $6 address,
+ * $7 host, $8 quoted arguments for the other side, $9 ssh, ${10} bandwidth;
  * ${11} and ${12} are the scripts above. */
 #define BEGIN                                                                            \
     "unit=$1 source=$4 record=\"$5 $3\"\n"                                               \
     "[ -e \"$source\" ] || { echo \"the unit is gone\" >&2; exit 74; }\n"
-
-static const char local_script[] = BEGIN
-    "to=$(sh -c \"${11}\" prepare \"$6\" \"$unit\" \"$record\" \"$5 \") || exit\n"
-    "[ \"$to\" = delivered ] && exit 0\n"
-    "rm -rf -- \"$to/receive/$unit\" && "
-    "cp -a -- \"$source\" \"$to/receive/$unit\" || exit\n"
-    "find \"$to/receive/$unit\" \\( -type f -o -type d \\) -exec sync -- {} + || exit\n"
-    "exec sh -c \"${12}\" commit \"$6\" \"$unit\" \"$record\"\n";
 
 static const char ssh_script[] = BEGIN
     "command -v rsync >/dev/null || { echo 'rsync is not installed' >&2; exit 69; }\n"
@@ -129,20 +122,18 @@ static void add_far_arguments(Buf *out, const TransferOrder *order)
 static const char *script_of(PlaceKind kind)
 {
     switch (kind) {
-    case PLACE_LOCAL:
-        return local_script;
+    case PLACE_LOCAL: /* carry.h */
     case PLACE_SSH:
         return ssh_script;
     case PLACE_RSYNC:
         return daemon_script;
     }
-    return local_script;
+    return ssh_script;
 }
 
 void transfer_command(Buf *out, const TransferOrder *order)
 {
     const Place *place = order->place;
-    bool local = place->kind == PLACE_LOCAL;
     Buf far = { 0 };
     char bandwidth[24] = "";
     if (order->forward->bandwidth)
@@ -159,7 +150,7 @@ void transfer_command(Buf *out, const TransferOrder *order)
         slice_text(order->delivery),
         slice_text(order->source),
         slice_text(order->sender),
-        local ? slice_text(order->dir) : place->path,
+        place->path,
         place->host,
         buf_slice(&far),
         order->forward->ssh.bytes ? order->forward->ssh : SLICE_LITERAL("ssh"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer.h - the shell script that carries one unit to one destination (S4.14-S4.16).
+/* transfer.h - the shell script that carries one unit to another machine (S4.14-S4.16).
  *
- * On the receiving side, whatever the way there:
+ * On the receiving side, whatever the way there (carry.h does the same on this node):
  *   - a delivery that has arrived before (.pawl/arrived/UNIT says so) is not repeated;
  *   - a unit that waits in `work` and came from the same sender goes back to `receive`,
  *     so that only the difference is sent; one of anybody else is a clash;
@@ -24,7 +24,6 @@ typedef enum TransferExit {
 typedef struct TransferOrder {
     const Place *place;
     const Forward *forward;
-    const char *dir;    /* LOCAL: the directory of the processor */
     const char *source; /* path of the unit */
     const char *unit;
     const char *sender;

@@ -22,7 +22,6 @@ static void a_command_tells_unit_place_and_delivery(void **state)
     assert_int_equal(place_parse(SLICE_LITERAL("ssh:h:/d"), &place, &why), ERR_OK);
     TransferOrder order = { .place = &place,
                             .forward = &forward,
-                            .dir = "",
                             .source = "/x/output/finished/-u\n'",
                             .unit = "-u\n'",
                             .sender = "n:up",

@@ -58,7 +58,7 @@ size_t units_busy(const Processor *processor)
     size_t busy = 0;
     for (const Unit *unit = processor->units; unit; unit = unit->next)
         busy += unit->state != JOB_HALTED && unit->state != JOB_RETRYING &&
-                unit->state != JOB_HELD;
+                unit->state != JOB_HELD && !state_in(unit->state, STATES_FINAL);
     return busy;
 }
 
@@ -200,7 +200,9 @@ static size_t room_for(const Processor *processor)
 {
     size_t busy = units_busy(processor);
     size_t apart = processor->unit_count - busy;
-    if (busy >= processor->plan.slots || apart >= UNITS_APART_MAX)
+    /* Ends that cannot be recorded (a full disk) are not piled up. */
+    bool stuck = processor->ended_stuck > 0;
+    if (busy >= processor->plan.slots || apart >= UNITS_APART_MAX || stuck)
         return 0;
     size_t room = processor->plan.slots - busy;
     return room < CLAIM_MAX ? room : CLAIM_MAX;
@@ -212,7 +214,8 @@ bool units_claim(Processor *processor, int64_t boot_ms)
     size_t count = 0;
     size_t room = room_for(processor);
     if (!(processor->monitor || processor->all_once) || processor->suspended || !room ||
-        boot_ms < processor->claim_after_boot)
+        boot_ms < processor->claim_after_boot ||
+        !bucket_walk_due(&processor->work_walk, processor->buckets.fds[IN_WORK], boot_ms))
         return false;
     int work = processor->buckets.fds[IN_WORK];
     WalkStep step = WALK_UNIT;
@@ -346,7 +349,7 @@ void units_finish(Processor *processor, int64_t boot_ms)
         trouble_clear(&processor->troubles, unit->name);
         unit_drop(processor, unit);
     }
-    processor->ended_count = left;
+    processor->ended_count = processor->ended_stuck = left;
     mem_free(good);
 }
 

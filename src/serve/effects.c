@@ -141,7 +141,7 @@ static void start_process(Daemon *daemon, const Job *job, const Handler *handler
     else
         job_json(&json, NULL, &running);
     booking_env(running.bookings, &variables);
-    if (running.flags & JOB_UNIT)
+    if ((running.flags & JOB_UNIT) && running.attempt > 1)
         running.command = processors_command(&arena, running.command);
     RunOrder order = {
         .job = &running,

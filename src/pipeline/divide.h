@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* divide.h - which of several destinations a unit goes to (S4.86). Pure. */
+#ifndef PIPELINE_DIVIDE_H
+#define PIPELINE_DIVIDE_H
+
+#include "pipeline/plan.h"
+
+#define DIVIDE_DOWN INT64_MAX /* the load of a destination that cannot take anything */
+
+/* `turn` counts the units divided so far; `loads` (only looked at by least-loaded) has
+ * what waits at each destination. Not for FORWARD_ALL. */
+size_t divide(const Forward *forward, const char *unit, uint64_t *turn,
+              const int64_t *loads);
+
+#endif
