@@ -3,6 +3,7 @@
  * launcher left is in leftover.c. */
 #include "launch/tree.h"
 #include "launch/leftover.h"
+#include "launch/pause.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 #define LIST_BYTES_MAX 65536 /* pids of one look; the next look sees the rest */
 
-static void put_word(int dir, const char *file, const char *word)
+void tree_put_word(int dir, const char *file, const char *word)
 {
     int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
@@ -74,42 +75,26 @@ int tree_cgroup(Tree *tree, uint32_t place)
 
 static void cgroup_kill(TreeCgroup *cgroup)
 {
-    put_word(cgroup->dir, "cgroup.kill", "1");
+    tree_put_word(cgroup->dir, "cgroup.kill", "1");
     cgroup->killed = true;
 }
 
-static void cgroup_signal(Tree *tree, const TreeJob *job, int signal_number)
+void tree_signal(Tree *tree, TreeJob *job, int signal_number)
 {
-    TreeCgroup *cgroup = &tree->cgroups[job->place];
-    if (signal_number == SIGKILL) {
-        cgroup_kill(cgroup);
+    if (signal_number == SIGSTOP) {
+        tree_pause(tree, job);
         return;
     }
-    bool freeze = signal_number == SIGSTOP;
-    if (freeze || signal_number == SIGCONT) {
-        put_word(cgroup->dir, "cgroup.freeze", freeze ? "1" : "0");
-        cgroup->frozen = freeze;
-        if (freeze)
-            return;
+    if (signal_number == SIGKILL && tree->has_cgroups) {
+        cgroup_kill(&tree->cgroups[job->place]);
+        return;
     }
     if (!job->reaped)
         kill(-job->pid, signal_number);
-    if (cgroup->frozen)
-        put_word(cgroup->dir, "cgroup.freeze", "0");
-    cgroup->frozen = false;
-}
-
-void tree_signal(Tree *tree, const TreeJob *job, int signal_number)
-{
-    if (tree->has_cgroups) {
-        cgroup_signal(tree, job, signal_number);
+    if (signal_number == SIGKILL)
         return;
-    }
-    if (job->reaped)
-        return;
-    kill(-job->pid, signal_number);
-    /* A stopped process would sleep through it. */
-    if (signal_number != SIGSTOP && signal_number != SIGKILL)
+    tree_go_on(tree, job); /* a stopped process would sleep through it */
+    if (!job->reaped)
         kill(-job->pid, SIGCONT);
 }
 
@@ -157,7 +142,7 @@ bool tree_empty(Tree *tree, const TreeJob *job, bool alone)
     if (!empty)
         cgroup_kill(cgroup);
     if (cgroup->frozen)
-        put_word(cgroup->dir, "cgroup.freeze", "0");
+        tree_put_word(cgroup->dir, "cgroup.freeze", "0");
     cgroup->frozen = false;
     return empty;
 }

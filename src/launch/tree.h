@@ -40,6 +40,7 @@ typedef struct TreeJob {
     uint32_t place; /* in the launcher's table */
     pid_t pid;      /* of its main process, which leads session and group */
     bool reaped;    /* the main process has been waited for: its number is not ours */
+    bool paused;    /* its processes were stopped; see pause.h */
     char mark[LAUNCH_MARK_BYTES];
 } TreeJob;
 
@@ -56,12 +57,15 @@ int tree_cgroup(Tree *tree, uint32_t place);
 void tree_note(Tree *tree, const TreeJob *job, int64_t before_ms, int64_t after_ms);
 void tree_unnote(Tree *tree, const TreeJob *job);
 
-/* Sends a signal to all of it; SIGSTOP and SIGCONT freeze and thaw. */
-void tree_signal(Tree *tree, const TreeJob *job, int signal_number);
+/* Sends a signal to its process group; SIGSTOP, SIGCONT and SIGKILL to all of it. */
+void tree_signal(Tree *tree, TreeJob *job, int signal_number);
 
 /* Kills all that is left; true if nothing was. `alone`: no other job is running, so
  * that every process we inherited is this one's. */
 bool tree_empty(Tree *tree, const TreeJob *job, bool alone);
+
+/* For pause.c: writes into a file of a cgroup. */
+void tree_put_word(int dir, const char *file, const char *word);
 
 /* Tells a main process of the table from one that was inherited; by launcher.c. */
 bool tree_is_main(pid_t pid);
