@@ -2,6 +2,7 @@
 /* bulk.c - see bulk.h. */
 #include "cli/bulk.h"
 
+#include "cli/operation.h"
 #include "cli/pages.h"
 
 #include <stdio.h>
@@ -79,32 +80,21 @@ static void dry_run(const Cli *cli, const Bulk *bulk, const JobIdText *ids, size
     buf_done(&items);
 }
 
-/* Whether to go on; a person may have meant fewer jobs. */
-static int confirm(const Cli *cli, const Bulk *bulk, size_t count)
-{
-    char question[96];
-    snprintf(question, sizeof question, "%s %zu job%s", bulk->verb, count,
-             count == 1 ? "" : "s");
-    if (!args_flag(&cli->args, "match") || cli_confirm(cli, question))
-        return CLI_DONE;
-    return cli_fail(cli,
-                    (Fault){ CLI_USAGE, "not_confirmed",
-                             "say --yes to do it, --dry-run to see which" },
-                    "%s: nothing done", question);
-}
-
 int bulk_run(Cli *cli, const Bulk *bulk)
 {
     JobIdText *ids = NULL;
     size_t count = 0;
+    bool dry = args_flag(&cli->args, "dry-run");
+    if (args_flag(&cli->args, "match") && !cli->args.operand_count && !dry)
+        return operation_match(cli, bulk->verb, bulk->body);
     int code = pages_ids(cli, &ids, &count);
     if (code)
         return code;
     if (!count && !cli->json) {
         cli_note("no job matches");
-    } else if (args_flag(&cli->args, "dry-run")) {
+    } else if (dry) {
         dry_run(cli, bulk, (const JobIdText *)ids, count);
-    } else if (!count || !(code = confirm(cli, bulk, count))) {
+    } else {
         Outcome outcome = { 0 };
         for (size_t i = 0; i < count; i++)
             one(cli, bulk, ids[i], &outcome);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bulk.h - one request to each of several jobs, with a look before the leap.
+/* bulk.h - the same action on several jobs.
  *
- * Jobs named by --match are counted and asked about first; --dry-run only tells them. A
- * job that refuses does not keep the others from theirs: the first refusal is the exit
- * code. */
+ * Jobs named one by one get a request each; one that refuses does not keep the others
+ * from theirs: the first refusal is the exit code. What --match names is an operation of
+ * the daemon's (operation.h). --dry-run only tells which jobs it would be. */
 #ifndef CLI_BULK_H
 #define CLI_BULK_H
 

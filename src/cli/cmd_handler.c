@@ -20,18 +20,7 @@ static Fault usage(const char *hint)
     return (Fault){ CLI_USAGE, "usage", hint };
 }
 
-static const char *type_of(const Cli *cli)
-{
-    return cli->args.operands[1];
-}
-
-/* "/api/v1/handlers/TYPE" and what follows. */
-static void handler_path(Buf *out, const char *type, const char *rest)
-{
-    buf_add_text(out, HANDLERS_PATH "/");
-    url_add(out, slice_text(type));
-    buf_add_text(out, rest);
-}
+static const VerbSet handler_verbs;
 
 /* --- Lists ------------------------------------------------------------------------- */
 
@@ -76,7 +65,7 @@ static int list(Cli *cli, const char *path)
 static int versions(Cli *cli)
 {
     Buf path = { 0 };
-    handler_path(&path, type_of(cli), "/versions");
+    verb_path(&path, cli, &handler_verbs, "/versions");
     int code = list(cli, buf_cstr(&path));
     buf_done(&path);
     return code;
@@ -134,7 +123,7 @@ static int get(Cli *cli)
     Buf path = { 0 };
     Buf out = { 0 };
     Doc *handler = NULL;
-    handler_path(&path, type_of(cli), "");
+    verb_path(&path, cli, &handler_verbs, "");
     int code = cli_get(cli, buf_cstr(&path), &handler);
     buf_done(&path);
     if (code)
@@ -155,37 +144,16 @@ static int get(Cli *cli)
 
 /* --- Changing ---------------------------------------------------------------------- */
 
-/* What the answer says of the handler, in one line. */
-static void say(const Cli *cli, const Response *response)
+/* In one line. */
+static void say(const Cli *cli, const Doc *handler)
 {
-    Doc *handler = NULL;
-    if (cli->json) {
-        cli_print_json(buf_slice(&response->body));
-        return;
-    }
-    if (doc_parse(buf_slice(&response->body), &handler, NULL))
-        return;
+    (void)cli;
     if (doc_bool(handler, "removed"))
         printf(SLICE_FMT " removed\n", SLICE_ARG(doc_text(handler, "type")));
     else
         printf(SLICE_FMT " version %lld%s\n", SLICE_ARG(doc_text(handler, "type")),
                (long long)doc_int(handler, "version", 0),
                doc_bool(handler, "enabled") ? "" : " (disabled)");
-    doc_free(handler);
-}
-
-static int change(Cli *cli, const char *method, const char *rest, Slice body)
-{
-    Buf path = { 0 };
-    Response response = { 0 };
-    handler_path(&path, type_of(cli), rest);
-    Request request = { .method = method, .path = buf_cstr(&path), .body = body };
-    int code = cli_call(cli, &request, &response);
-    if (!code)
-        say(cli, &response);
-    response_done(&response);
-    buf_done(&path);
-    return code;
 }
 
 /* The words of a command as a JSON array: no quoting to get wrong. */
@@ -244,7 +212,7 @@ static int set(Cli *cli)
         code = describe_handler(cli, &json);
     json_object_end(&json);
     if (!code)
-        code = change(cli, "PUT", "", buf_slice(&body));
+        code = verb_call(cli, &handler_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
     buf_done(&body);
     buf_done(&script);
     return code;
@@ -260,24 +228,10 @@ static int rollback(Cli *cli)
                         "\"%s\" is no version", word);
     if (word)
         buf_printf(&body, "{\"version\":%lld}", (long long)version);
-    int code = change(cli, "POST", "/rollback", buf_slice(&body));
+    int code = verb_call(cli, &handler_verbs,
+                         &(VerbCall){ "POST", "/rollback", buf_slice(&body) });
     buf_done(&body);
     return code;
-}
-
-static int rm(Cli *cli)
-{
-    return change(cli, "DELETE", "", (Slice){ NULL, 0 });
-}
-
-static int enable(Cli *cli)
-{
-    return change(cli, "POST", "/enable", (Slice){ NULL, 0 });
-}
-
-static int disable(Cli *cli)
-{
-    return change(cli, "POST", "/disable", (Slice){ NULL, 0 });
 }
 
 static int ls(Cli *cli)
@@ -338,7 +292,7 @@ static int test(Cli *cli)
     else
         json_base64(&json, "payload_base64", buf_slice(&payload));
     json_object_end(&json);
-    handler_path(&path, type_of(cli), "/test");
+    verb_path(&path, cli, &handler_verbs, "/test");
     Request request = { .method = "POST",
                         .path = buf_cstr(&path),
                         .body = buf_slice(&body) };
@@ -364,23 +318,26 @@ static int test(Cli *cli)
 /* --- Verbs ------------------------------------------------------------------------- */
 
 static const Verb verbs[] = {
-    { "ls", 1, 1, ls },
-    { "get", 2, 2, get },
-    { "set", 2, SIZE_MAX, set },
-    { "rm", 2, 2, rm },
-    { "versions", 2, 2, versions },
-    { "rollback", 2, 3, rollback },
-    { "test", 2, 3, test },
-    { "enable", 2, 2, enable },
-    { "disable", 2, 2, disable },
+    { "ls", 1, 1, ls, NULL, NULL },
+    { "get", 2, 2, get, NULL, NULL },
+    { "set", 2, SIZE_MAX, set, NULL, NULL },
+    { "rm", 2, 2, NULL, "DELETE", "" },
+    { "versions", 2, 2, versions, NULL, NULL },
+    { "rollback", 2, 3, rollback, NULL, NULL },
+    { "test", 2, 3, test, NULL, NULL },
+    { "enable", 2, 2, NULL, "POST", "/enable" },
+    { "disable", 2, 2, NULL, "POST", "/disable" },
 };
+
+static const VerbSet handler_verbs = { .command = "handler",
+                                       .missing = "of which type?",
+                                       .verbs = verbs,
+                                       .count = sizeof verbs / sizeof *verbs,
+                                       .otherwise = "ls",
+                                       .path = HANDLERS_PATH,
+                                       .say = say };
 
 int cmd_handler(Cli *cli)
 {
-    static const VerbSet set = { .command = "handler",
-                                 .missing = "of which type?",
-                                 .verbs = verbs,
-                                 .count = sizeof verbs / sizeof *verbs,
-                                 .otherwise = "ls" };
-    return verb_run(cli, &set);
+    return verb_run(cli, &handler_verbs);
 }

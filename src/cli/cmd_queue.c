@@ -2,6 +2,7 @@
 /* cmd_queue.c - pawl queue: queues with their limits and counts, shown and changed. */
 #include "cli/command.h"
 
+#include "cli/operation.h"
 #include "cli/safe.h"
 #include "cli/verb.h"
 #include "cli/when.h"
@@ -16,17 +17,7 @@
 #define QUEUES_PATH "/api/v1/queues"
 #define LABEL_WIDTH 18
 
-static const char *name_of(const Cli *cli)
-{
-    return cli->args.operands[1];
-}
-
-static void queue_path(Buf *out, const char *name, const char *rest)
-{
-    buf_add_text(out, QUEUES_PATH "/");
-    url_add(out, slice_text(name));
-    buf_add_text(out, rest);
-}
+static const VerbSet queue_verbs;
 
 /* --- Lists ------------------------------------------------------------------------- */
 
@@ -81,17 +72,10 @@ static int ls(Cli *cli)
 
 /* --- One --------------------------------------------------------------------------- */
 
-static void print(const Cli *cli, const Response *response)
+static void say(const Cli *cli, const Doc *queue)
 {
-    Doc *queue = NULL;
     Buf out = { 0 };
     Arena arena = { 0 };
-    if (cli->json) {
-        cli_print_json(buf_slice(&response->body));
-        return;
-    }
-    if (doc_parse(buf_slice(&response->body), &queue, NULL))
-        return;
     for (const Doc *field = doc_first(queue); field; field = doc_next(field)) {
         Buf text = { 0 };
         doc_show_setting(field, &text);
@@ -107,26 +91,11 @@ static void print(const Cli *cli, const Response *response)
     cli_print(&out);
     buf_done(&out);
     arena_done(&arena);
-    doc_free(queue);
 }
 
 static int call(Cli *cli, const char *method, const char *rest, Slice body)
 {
-    Buf path = { 0 };
-    Response response = { 0 };
-    queue_path(&path, name_of(cli), rest);
-    Request request = { .method = method, .path = buf_cstr(&path), .body = body };
-    int code = cli_call(cli, &request, &response);
-    if (!code)
-        print(cli, &response);
-    response_done(&response);
-    buf_done(&path);
-    return code;
-}
-
-static int show(Cli *cli)
-{
-    return call(cli, "GET", "", (Slice){ NULL, 0 });
+    return verb_call(cli, &queue_verbs, &(VerbCall){ method, rest, body });
 }
 
 /* --- Changing ---------------------------------------------------------------------- */
@@ -215,7 +184,7 @@ static int set(Cli *cli)
     Buf body = { 0 };
     Response response = { 0 };
     Doc *before = NULL;
-    queue_path(&path, name_of(cli), "");
+    verb_path(&path, cli, &queue_verbs, "");
     Request request = { .method = "GET", .path = buf_cstr(&path) };
     Error why = { 0 };
     Err err = client_call(&cli->client, &request, &response, &why);
@@ -254,33 +223,48 @@ static int pause_queue(Cli *cli)
     return code;
 }
 
-static int resume(Cli *cli)
-{
-    return call(cli, "POST", "/resume", (Slice){ NULL, 0 });
-}
-
+/* What waits is cancelled by an operation, which may take longer than the request. */
 static int clear(Cli *cli)
 {
-    return call(cli, "POST", "/clear", (Slice){ NULL, 0 });
-}
-
-static int rm(Cli *cli)
-{
-    return call(cli, "DELETE", "", (Slice){ NULL, 0 });
+    Buf path = { 0 };
+    Response response = { 0 };
+    Doc *answer = NULL;
+    verb_path(&path, cli, &queue_verbs, "/clear");
+    Request request = { .method = "POST", .path = buf_cstr(&path) };
+    int code = cli_call(cli, &request, &response);
+    if (!code && response.status == 202 &&
+        !doc_parse(buf_slice(&response.body), &answer, NULL))
+        code = operation_follow(cli, doc_text(answer, "operation"));
+    else if (!code && cli->json)
+        cli_print_json(buf_slice(&response.body));
+    else if (!code && !doc_parse(buf_slice(&response.body), &answer, NULL))
+        say(cli, answer);
+    if (answer)
+        doc_free(answer);
+    response_done(&response);
+    buf_done(&path);
+    return code;
 }
 
 static const Verb verbs[] = {
-    { "ls", 1, 1, ls },         { "show", 2, 2, show },
-    { "set", 2, 2, set },       { "pause", 2, 2, pause_queue },
-    { "resume", 2, 2, resume }, { "clear", 2, 2, clear },
-    { "rm", 2, 2, rm },
+    { "ls", 1, 1, ls, NULL, NULL },
+    { "show", 2, 2, NULL, "GET", "" },
+    { "set", 2, 2, set, NULL, NULL },
+    { "pause", 2, 2, pause_queue, NULL, NULL },
+    { "resume", 2, 2, NULL, "POST", "/resume" },
+    { "clear", 2, 2, clear, NULL, NULL },
+    { "rm", 2, 2, NULL, "DELETE", "" },
 };
 
-int cmd_queue(Cli *cli)
-{
-    return verb_run(cli, &(VerbSet){ .command = "queue",
+static const VerbSet queue_verbs = { .command = "queue",
                                      .missing = "which queue?",
                                      .verbs = verbs,
                                      .count = sizeof verbs / sizeof *verbs,
-                                     .otherwise = "ls" });
+                                     .otherwise = "ls",
+                                     .path = QUEUES_PATH,
+                                     .say = say };
+
+int cmd_queue(Cli *cli)
+{
+    return verb_run(cli, &queue_verbs);
 }

@@ -60,22 +60,13 @@ static int ls(Cli *cli)
                                   .nothing = "no resources" });
 }
 
-static int call(Cli *cli, const char *method, Slice body, const char *said)
+static void say(const Cli *cli, const Doc *answer)
 {
-    Buf path = { 0 };
-    Response response = { 0 };
-    buf_add_text(&path, RESOURCES_PATH "/");
-    url_add(&path, slice_text(cli->args.operands[1]));
-    Request request = { .method = method, .path = buf_cstr(&path), .body = body };
-    int code = cli_call(cli, &request, &response);
-    if (!code && cli->json)
-        cli_print_json(buf_slice(&response.body));
-    else if (!code)
-        printf("%s %s\n", cli->args.operands[1], said);
-    response_done(&response);
-    buf_done(&path);
-    return code;
+    printf("%s %s\n", cli->args.operands[1],
+           doc_bool(answer, "removed") ? "removed" : "set");
 }
+
+static const VerbSet resource_verbs;
 
 static int number_field(const Cli *cli, JsonOut *json, const char *name)
 {
@@ -104,25 +95,25 @@ static int set(Cli *cli)
         code = number_field(cli, &json, "consumption");
     json_object_end(&json);
     if (!code)
-        code = call(cli, "PUT", buf_slice(&body), "set");
+        code =
+            verb_call(cli, &resource_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
     buf_done(&body);
     return code;
 }
 
-static int rm(Cli *cli)
-{
-    return call(cli, "DELETE", (Slice){ NULL, 0 }, "removed");
-}
+static const Verb verbs[] = { { "ls", 1, 1, ls, NULL, NULL },
+                              { "set", 2, 2, set, NULL, NULL },
+                              { "rm", 2, 2, NULL, "DELETE", "" } };
 
-static const Verb verbs[] = { { "ls", 1, 1, ls },
-                              { "set", 2, 2, set },
-                              { "rm", 2, 2, rm } };
+static const VerbSet resource_verbs = { .command = "resource",
+                                        .missing = "which resource?",
+                                        .verbs = verbs,
+                                        .count = sizeof verbs / sizeof *verbs,
+                                        .otherwise = "ls",
+                                        .path = RESOURCES_PATH,
+                                        .say = say };
 
 int cmd_resource(Cli *cli)
 {
-    return verb_run(cli, &(VerbSet){ .command = "resource",
-                                     .missing = "which resource?",
-                                     .verbs = verbs,
-                                     .count = sizeof verbs / sizeof *verbs,
-                                     .otherwise = "ls" });
+    return verb_run(cli, &resource_verbs);
 }

@@ -17,13 +17,7 @@ static Fault usage(const char *hint)
     return (Fault){ CLI_USAGE, "usage", hint };
 }
 
-/* "/api/v1/schedules/NAME" and what follows. */
-static void schedule_path(Buf *out, const Cli *cli, const char *rest)
-{
-    buf_add_text(out, SCHEDULES_PATH "/");
-    url_add(out, slice_text(cli->args.operands[1]));
-    buf_add_text(out, rest);
-}
+static const VerbSet schedule_verbs;
 
 /* --- Showing --------------------------------------------------------------------------
  */
@@ -88,7 +82,7 @@ static int preview(Cli *cli)
     Doc *answer = NULL;
     const char *count = args_value(&cli->args, "count");
     const char *from = args_value(&cli->args, "from");
-    schedule_path(&path, cli, "/preview");
+    verb_path(&path, cli, &schedule_verbs, "/preview");
     if (count)
         url_query(&path, "count", slice_text(count));
     if (from)
@@ -114,16 +108,10 @@ static int preview(Cli *cli)
 /* --- Changing -------------------------------------------------------------------------
  */
 
-/* What the answer says, in one line. */
-static void say(const Cli *cli, const Response *response)
+/* In one line. */
+static void say(const Cli *cli, const Doc *answer)
 {
-    Doc *answer = NULL;
-    if (cli->json) {
-        cli_print_json(buf_slice(&response->body));
-        return;
-    }
-    if (doc_parse(buf_slice(&response->body), &answer, NULL))
-        return;
+    (void)cli;
     Slice name = doc_text(answer, "name");
     Slice next = doc_text(answer, "next_at");
     if (doc_text(answer, "id").bytes)
@@ -134,21 +122,6 @@ static void say(const Cli *cli, const Response *response)
         printf(SLICE_FMT " paused\n", SLICE_ARG(name));
     else
         printf(SLICE_FMT " next " SLICE_FMT "\n", SLICE_ARG(name), SLICE_ARG(next));
-    doc_free(answer);
-}
-
-static int change(Cli *cli, const char *method, const char *rest, Slice body)
-{
-    Buf path = { 0 };
-    Response response = { 0 };
-    schedule_path(&path, cli, rest);
-    Request request = { .method = method, .path = buf_cstr(&path), .body = body };
-    int code = cli_call(cli, &request, &response);
-    if (!code)
-        say(cli, &response);
-    response_done(&response);
-    buf_done(&path);
-    return code;
 }
 
 /* What it adds: --type, or the words of a command. */
@@ -187,44 +160,31 @@ static int add(Cli *cli)
         code = describe_schedule(cli, &json);
     json_object_end(&json);
     if (!code)
-        code = change(cli, "PUT", "", buf_slice(&body));
+        code =
+            verb_call(cli, &schedule_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
     buf_done(&body);
     return code;
 }
 
-static int rm(Cli *cli)
-{
-    return change(cli, "DELETE", "", (Slice){ NULL, 0 });
-}
-
-static int pause_it(Cli *cli)
-{
-    return change(cli, "POST", "/pause", (Slice){ NULL, 0 });
-}
-
-static int resume(Cli *cli)
-{
-    return change(cli, "POST", "/resume", (Slice){ NULL, 0 });
-}
-
-static int trigger(Cli *cli)
-{
-    return change(cli, "POST", "/trigger", (Slice){ NULL, 0 });
-}
-
 static const Verb verbs[] = {
-    { "ls", 1, 1, ls },           { "add", 2, SIZE_MAX, add },
-    { "rm", 2, 2, rm },           { "pause", 2, 2, pause_it },
-    { "resume", 2, 2, resume },   { "trigger", 2, 2, trigger },
-    { "preview", 2, 2, preview },
+    { "ls", 1, 1, ls, NULL, NULL },
+    { "add", 2, SIZE_MAX, add, NULL, NULL },
+    { "rm", 2, 2, NULL, "DELETE", "" },
+    { "pause", 2, 2, NULL, "POST", "/pause" },
+    { "resume", 2, 2, NULL, "POST", "/resume" },
+    { "trigger", 2, 2, NULL, "POST", "/trigger" },
+    { "preview", 2, 2, preview, NULL, NULL },
 };
+
+static const VerbSet schedule_verbs = { .command = "schedule",
+                                        .missing = "of which schedule?",
+                                        .verbs = verbs,
+                                        .count = sizeof verbs / sizeof *verbs,
+                                        .otherwise = "ls",
+                                        .path = SCHEDULES_PATH,
+                                        .say = say };
 
 int cmd_schedule(Cli *cli)
 {
-    static const VerbSet set = { .command = "schedule",
-                                 .missing = "of which schedule?",
-                                 .verbs = verbs,
-                                 .count = sizeof verbs / sizeof *verbs,
-                                 .otherwise = "ls" };
-    return verb_run(cli, &set);
+    return verb_run(cli, &schedule_verbs);
 }

@@ -125,7 +125,8 @@ static const Option parts_options[] = {
 };
 
 static const Option match_options[] = {
-    { "match", 0, "QUERY", "every job that matches (pawl help queries)" },
+    { "match", 0, "QUERY",
+      "every job that matches (pawl help queries), as an operation" },
     { "dry-run", 0, NULL, "only say which" },
     { "yes", 'y', NULL, "do not ask" },
     { 0 },
@@ -452,6 +453,19 @@ const Command commands[] = {
         .need = NEED_SERVER,
         .operand = OPERAND_JOBS,
         .run = cmd_set,
+    },
+    {
+        .name = "operation",
+        .summary = "actions on many jobs (--match) that go on by themselves",
+        .usage = "ls | show ID | wait ID | stop ID",
+        .example = "pawl operation ls",
+        .detail = "An operation goes on without the command that began it, after a "
+                  "restart of the daemon, too. stop ends it where it is: what was done "
+                  "stays done.",
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls show wait stop",
+        .run = cmd_operation,
     },
     {
         .name = "handler",

@@ -143,6 +143,15 @@ void help_command(const Command *command, const Term *term, Buf *out)
     add_options(global_options, out);
 }
 
+/* Actions on jobs stand together: so the overview fits a screen. Returns the last. */
+static const Command *add_actions(const Command *command, Buf *out)
+{
+    for (buf_add_char(out, ' '); command->run == cmd_act; command++)
+        buf_printf(out, " %s", command->name);
+    buf_printf(out, "\n%14sact on jobs, by id or --match QUERY\n", "");
+    return command - 1;
+}
+
 void help_overview(const Term *term, Buf *out)
 {
     buf_add_text(out,
@@ -150,7 +159,9 @@ void help_overview(const Term *term, Buf *out)
                  "  pawl ls                           list jobs\n");
     add_title(term, "usage: pawl COMMAND [options]", out);
     for (const Command *command = commands; command->name; command++)
-        if (!command->hidden)
+        if (command->run == cmd_act)
+            command = add_actions(command, out);
+        else if (!command->hidden)
             buf_printf(out, "  %-12s%s\n", command->name, command->summary);
     add_title(term, "topics", out);
     for (const Topic *topic = help_topics; topic->name; topic++)

@@ -31,12 +31,43 @@ int verb_run(Cli *cli, const VerbSet *set)
         if (count > verb->words_max)
             return cli_fail(cli, usage(help), "too many words: \"%s\"",
                             cli->args.operands[verb->words_max]);
-        return verb->run(cli);
+        if (verb->run)
+            return verb->run(cli);
+        return verb_call(cli, set, &(VerbCall){ verb->method, verb->rest, { NULL, 0 } });
     }
     const char *nearest = nearest_word(slice_text(name), names);
     if (nearest)
         snprintf(help, sizeof help, "did you mean \"%s\"?", nearest);
     return cli_fail(cli, usage(help), "pawl %s does not know \"%s\"", set->command, name);
+}
+
+void verb_path(Buf *out, const Cli *cli, const VerbSet *set, const char *rest)
+{
+    buf_add_text(out, set->path);
+    buf_add_char(out, '/');
+    url_add(out, slice_text(cli->args.operands[1]));
+    buf_add_text(out, rest);
+}
+
+int verb_call(Cli *cli, const VerbSet *set, const VerbCall *call)
+{
+    Buf path = { 0 };
+    Response response = { 0 };
+    Doc *answer = NULL;
+    verb_path(&path, cli, set, call->rest);
+    Request request = { .method = call->method,
+                        .path = buf_cstr(&path),
+                        .body = call->body };
+    int code = cli_call(cli, &request, &response);
+    if (!code && cli->json)
+        cli_print_json(buf_slice(&response.body));
+    else if (!code && !doc_parse(buf_slice(&response.body), &answer, NULL))
+        set->say(cli, answer);
+    if (answer)
+        doc_free(answer);
+    response_done(&response);
+    buf_done(&path);
+    return code;
 }
 
 static int read_pages(Cli *cli, const VerbList *list, Table *table, Buf *items)

@@ -11,7 +11,9 @@ typedef struct Verb {
     const char *name;
     size_t words_min; /* the verb itself included */
     size_t words_max;
-    int (*run)(Cli *cli);
+    int (*run)(Cli *cli); /* NULL: one request without a body, see verb_call */
+    const char *method;
+    const char *rest;
 } Verb;
 
 #define VERBS_MAX 16
@@ -22,9 +24,23 @@ typedef struct VerbSet {
     const Verb *verbs;
     size_t count;
     const char *otherwise; /* the verb when none is named */
+    const char *path;      /* of what the verbs are about: "/api/v1/schedules" */
+    /* Tells what an answer says; under --json it is printed as it is. */
+    void (*say)(const Cli *cli, const Doc *answer);
 } VerbSet;
 
 int verb_run(Cli *cli, const VerbSet *set);
+
+/* The path of the thing that the second word names, and what follows. */
+void verb_path(Buf *out, const Cli *cli, const VerbSet *set, const char *rest);
+
+/* One request to it, and what is said of the answer. */
+typedef struct VerbCall {
+    const char *method;
+    const char *rest;
+    Slice body;
+} VerbCall;
+int verb_call(Cli *cli, const VerbSet *set, const VerbCall *call);
 
 /* Reads all pages of a list; the path has no parameters yet. row() fills the table. */
 typedef struct VerbList {

@@ -85,7 +85,14 @@ WatchEnd watch_read(Watch *watch, const char *id, Doc **out_job)
 {
     Buf path = { 0 };
     cli_job_path(&path, id, "");
-    Request request = { .method = "GET", .path = buf_cstr(&path), .timeout_ms = 10000 };
+    WatchEnd end = watch_get(watch, buf_cstr(&path), out_job);
+    buf_done(&path);
+    return end;
+}
+
+WatchEnd watch_get(Watch *watch, const char *path, Doc **out_doc)
+{
+    Request request = { .method = "GET", .path = path, .timeout_ms = 10000 };
     Response response = { 0 };
     Error why;
     Err err;
@@ -101,14 +108,13 @@ WatchEnd watch_read(Watch *watch, const char *id, Doc **out_job)
         end = gave_up(watch, err, &why);
     else if (response.status != 200)
         end = failed(watch, cli_fail_response(watch->cli, &response));
-    else if (doc_parse(buf_slice(&response.body), out_job, &why))
+    else if (doc_parse(buf_slice(&response.body), out_doc, &why))
         end =
             failed(watch, cli_fail(watch->cli, (Fault){ CLI_FAILED, "bad_answer", NULL },
                                    "the server's answer is no JSON: %s", why.text));
     if (end == WATCH_ENDED)
         watch->lost_since = 0;
     response_done(&response);
-    buf_done(&path);
     return end;
 }
 

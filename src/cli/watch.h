@@ -40,6 +40,9 @@ WatchEnd watch_copy(Watch *watch, const char *id, int64_t attempt, bool follow);
 /* The job now, trying again while the daemon is away. WATCH_ENDED means it was read. */
 WatchEnd watch_read(Watch *watch, const char *id, Doc **out_job);
 
+/* The same with any other document. */
+WatchEnd watch_get(Watch *watch, const char *path, Doc **out_doc);
+
 /* How long to wait before asking again: short at first, so that short jobs feel short. */
 int64_t watch_pause_ms(int64_t asked);
 

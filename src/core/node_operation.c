@@ -41,7 +41,8 @@ static OperationEntry *remember(Node *node, const Operation *operation)
     entry->operation.tenant = slice_copy(&entry->arena, operation->tenant);
     entry->operation.query = slice_copy(&entry->arena, operation->query);
     entry->operation.reason = slice_copy(&entry->arena, operation->reason);
-    entry->operation.queue = slice_copy(&entry->arena, operation->queue);
+    entry->operation.patch.queue = slice_copy(&entry->arena, operation->patch.queue);
+    entry->operation.patch.tags = slice_copy(&entry->arena, operation->patch.tags);
     map_put(&node->operations, operation->id, entry);
     return entry;
 }
@@ -63,6 +64,12 @@ static void put(Node *node, const Operation *operation)
     op->key = node_keep(node, slice_text(id_text(operation->id, id)));
     op->value = node_keep(node, buf_slice(&value));
     buf_done(&value);
+    if (operation->state == OPERATION_RUNNING)
+        return;
+    Effect *effect = outbox_effect(node->out, EFFECT_DEFINED, WAIT_BATCH);
+    effect->table = op->table; /* for those who wait for its end */
+    effect->key = op->key;
+    effect->value = op->value;
 }
 
 /* The oldest that is over makes room. */
@@ -173,9 +180,7 @@ static void act_on(Node *node, Operation *operation, const Job *job)
                   .action = operation->action,
                   .id = job->id,
                   .reason = operation->reason,
-                  .patch = { .fields = operation->fields,
-                             .priority = operation->priority,
-                             .queue = operation->queue } };
+                  .patch = operation->patch };
     if (node_act_now(node, &act, job))
         operation->acted++;
     else

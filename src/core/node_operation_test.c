@@ -81,9 +81,9 @@ static void fields_can_be_set(void **state)
     rig_slots(rig, 0);
     JobId id = rig_add_default(rig);
     Operation set = { .action = ACT_PATCH,
-                      .fields = FIELD_PRIORITY | FIELD_QUEUE,
-                      .priority = 9,
-                      .queue = SLICE_LITERAL("slow"),
+                      .patch = { .fields = FIELD_PRIORITY | FIELD_QUEUE,
+                                 .priority = 9,
+                                 .queue = SLICE_LITERAL("slow") },
                       .query = SLICE_LITERAL("state:ready") };
     begin(rig, &set);
     rig_wait(rig, 1);

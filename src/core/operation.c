@@ -18,14 +18,25 @@ const char *operation_state_name(OperationState state)
     }
 
 static const FieldRow rows[] = {
-    ROW(1, id, FIELD_64),         ROW(2, state, FIELD_32),
-    ROW(3, action, FIELD_32),     ROW(4, dry_run, FIELD_BOOL),
-    ROW(5, before, FIELD_64),     ROW(6, count, FIELD_64),
-    ROW(7, acted, FIELD_64),      ROW(8, refused, FIELD_64),
-    ROW(9, created_ms, FIELD_64), ROW(10, finished_ms, FIELD_64),
-    ROW(11, fields, FIELD_32),    ROW(12, priority, FIELD_64),
-    ROW(13, tenant, FIELD_SLICE), ROW(14, query, FIELD_SLICE),
-    ROW(15, reason, FIELD_SLICE), ROW(16, queue, FIELD_SLICE),
+    ROW(1, id, FIELD_64),
+    ROW(2, state, FIELD_32),
+    ROW(3, action, FIELD_32),
+    ROW(4, dry_run, FIELD_BOOL),
+    ROW(5, before, FIELD_64),
+    ROW(6, count, FIELD_64),
+    ROW(7, acted, FIELD_64),
+    ROW(8, refused, FIELD_64),
+    ROW(9, created_ms, FIELD_64),
+    ROW(10, finished_ms, FIELD_64),
+    ROW(11, patch.fields, FIELD_32),
+    ROW(12, patch.priority, FIELD_64),
+    ROW(13, tenant, FIELD_SLICE),
+    ROW(14, query, FIELD_SLICE),
+    ROW(15, reason, FIELD_SLICE),
+    ROW(16, patch.queue, FIELD_SLICE),
+    ROW(17, patch.run_at_ms, FIELD_64),
+    ROW(18, patch.max_run_ms, FIELD_64),
+    ROW(19, patch.tags, FIELD_SLICE),
 };
 
 void operation_pack(Buf *out, const Operation *operation)

@@ -30,12 +30,10 @@ typedef struct Operation {
     int64_t refused; /* not in a state for it, or changed meanwhile */
     int64_t created_ms;
     int64_t finished_ms;
-    uint32_t fields; /* ACT_PATCH: OpField bits */
-    int64_t priority;
+    Patch patch;  /* ACT_PATCH; no payload: what jobs carry is their own */
     Slice tenant; /* of the jobs; empty: of all */
     Slice query;
     Slice reason;
-    Slice queue;
 } Operation;
 
 const char *operation_state_name(OperationState state);

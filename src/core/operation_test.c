@@ -21,15 +21,22 @@ static void what_is_written_is_read(void **state)
                        .count = 5,
                        .acted = 4,
                        .refused = 1,
-                       .fields = FIELD_PRIORITY,
-                       .priority = -3,
-                       .query = SLICE_LITERAL("state:ready"),
-                       .queue = SLICE_LITERAL("slow") };
+                       .patch = { .fields = FIELD_PRIORITY | FIELD_RUN_AT,
+                                  .priority = -3,
+                                  .run_at_ms = 1000,
+                                  .max_run_ms = 2000,
+                                  .queue = SLICE_LITERAL("slow"),
+                                  .tags = SLICE_LITERAL("a\0") },
+                       .query = SLICE_LITERAL("state:ready") };
     operation_pack(&packed, &told);
     Operation read;
     assert_int_equal(operation_unpack(buf_slice(&packed), &read), ERR_OK);
     assert_int_equal(read.before, 6);
-    assert_int_equal(read.priority, -3);
+    assert_int_equal(read.patch.priority, -3);
+    assert_int_equal(read.patch.run_at_ms, 1000);
+    assert_int_equal(read.patch.max_run_ms, 2000);
+    assert_true(slice_is(read.patch.queue, "slow"));
+    assert_int_equal(read.patch.tags.bytes, 2);
     assert_true(read.dry_run);
     assert_true(slice_is(read.query, "state:ready"));
     assert_string_equal(operation_state_name(read.state), "stopped");

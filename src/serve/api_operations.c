@@ -6,23 +6,30 @@
 #include "serve/api_operations.h"
 
 #include "base/text.h"
-#include "core/operation.h"
 #include "serve/api_common.h"
 
 #include <stdio.h>
 
-#define COUNT_MAX 100000 /* counted before it begins; more are not */
+#define COUNT_MAX    100000         /* counted before it begins; more are not */
+#define RUN_WAIT_MS  (5 * MS_PER_S) /* a request waits so long for the end */
+#define RUN_SLICE_MS 250            /* and looks so often */
 
 typedef struct Asking {
     const Exchange *exchange;
     Operation operation;
     JobQuery query;
-    int64_t counted;
     bool counts_more;
     JobId sought; /* GET, DELETE */
+    bool lists;   /* all of them */
     bool found;
     JsonOut json;
-    JobId shown; /* so that newer ones come first */
+    ListPage page; /* of a list, with what is collected for it */
+    Arena *arena;
+    Operation *all;
+    size_t all_count;
+    size_t all_capacity;
+    OperationStep *then; /* of api_operation_run */
+    int64_t until_boot;  /* no longer than that */
 } Asking;
 
 typedef struct ActionWord {
@@ -78,13 +85,43 @@ static void take_operation(void *context, const Definition *definition)
 {
     Asking *asking = context;
     Operation operation;
-    if (operation_unpack(definition->value, &operation))
+    if (operation_unpack(definition->value, &operation) ||
+        !api_sees(asking->exchange, operation.tenant))
         return;
-    if (!api_sees(asking->exchange, operation.tenant) ||
-        (asking->sought && operation.id != asking->sought))
+    if (!asking->lists) {
+        asking->found = asking->found || operation.id == asking->sought;
+        if (operation.id == asking->sought)
+            write_operation(&asking->json, &operation);
         return;
-    asking->found = true;
-    write_operation(&asking->json, &operation);
+    }
+    JobId behind = 0;
+    if (asking->page.cursor.data && !id_parse(asking->page.cursor, &behind) &&
+        operation.id >= behind)
+        return;
+    operation.query = slice_copy(asking->arena, operation.query);
+    operation.tenant = slice_copy(asking->arena, operation.tenant);
+    MEM_PUSH(asking->all, asking->all_count, asking->all_capacity) = operation;
+}
+
+/* Newest first; they come in order of their ids. */
+static void write_list(Asking *asking)
+{
+    JsonOut *json = &asking->json;
+    size_t left = asking->page.limit;
+    size_t at = asking->all_count;
+    char id[ID_TEXT_BYTES];
+    json_object(json, NULL);
+    json_array(json, "items");
+    for (; at > 0 && left > 0; at--, left--)
+        write_operation(json, &asking->all[at - 1]);
+    json_array_end(json);
+    if (at)
+        json_cstr(json, "next_cursor", id_text(asking->all[at].id, id));
+    else
+        json_null(json, "next_cursor");
+    json_object_end(json);
+    mem_free(asking->all);
+    asking->all = NULL;
 }
 
 static void read_operations(Call *call, Store *store)
@@ -92,20 +129,35 @@ static void read_operations(Call *call, Store *store)
     Exchange *exchange = call->context;
     Asking *asking = exchange->state;
     asking->json = exchange_json(exchange);
-    if (!asking->sought) {
-        json_object(&asking->json, NULL);
-        json_array(&asking->json, "items");
-    }
+    asking->arena = &call->arena;
     call->err = store->kind->definitions(store, SLICE_LITERAL(OPERATION_TABLE),
                                          take_operation, asking, &call->why);
-    if (!asking->sought) {
-        json_array_end(&asking->json);
-        json_null(&asking->json, "next_cursor");
-        json_object_end(&asking->json);
+    if (asking->lists) {
+        write_list(asking);
     } else if (!call->err && !asking->found) {
         call->err = ERR_NOT_FOUND;
         call->problem = "operation_not_found";
     }
+}
+
+/* What is stored of the one that the request began. */
+static void take_running(void *context, const Definition *definition)
+{
+    Asking *asking = context;
+    Operation operation;
+    if (operation_unpack(definition->value, &operation) || operation.id != asking->sought)
+        return;
+    asking->operation.state = operation.state;
+    asking->operation.id = operation.id;
+    asking->operation.acted = operation.acted;
+    asking->operation.refused = operation.refused;
+}
+
+static void read_running(Call *call, Store *store)
+{
+    const Exchange *exchange = call->context;
+    call->err = store->kind->definitions(store, SLICE_LITERAL(OPERATION_TABLE),
+                                         take_running, exchange->state, &call->why);
 }
 
 static void shown(Exchange *exchange, Call *call)
@@ -142,8 +194,11 @@ static Asking *asking_of(Exchange *exchange)
 
 void api_operations_list(Exchange *exchange)
 {
-    if (asking_of(exchange))
-        show(exchange, shown);
+    Asking *asking = asking_of(exchange);
+    if (!asking || !api_list_page(exchange, &asking->page))
+        return;
+    asking->lists = true;
+    show(exchange, shown);
 }
 
 /* False after it refused. */
@@ -152,7 +207,7 @@ static bool read_id(Exchange *exchange)
     Asking *asking = asking_of(exchange);
     if (!asking)
         return false;
-    if (!id_parse(exchange->parts[0], &asking->sought) && asking->sought)
+    if (!id_parse(exchange->parts[0], &asking->sought))
         return true;
     exchange_refuse(exchange, "operation_not_found", "this is no id of an operation");
     return false;
@@ -187,28 +242,31 @@ void api_operation_stop(Exchange *exchange)
 /* --- Beginning ------------------------------------------------------------------------
  */
 
+void api_operation_location(Exchange *exchange, JobId id)
+{
+    char text[ID_TEXT_BYTES];
+    char location[64];
+    snprintf(location, sizeof location, API_PATH "/operations/%s", id_text(id, text));
+    exchange_add_header(exchange, "Location", location);
+}
+
 static void begun(Exchange *exchange, Call *call)
 {
     Asking *asking = exchange->state;
-    char id[ID_TEXT_BYTES];
-    char location[64];
     if (call->err) {
         exchange_failed(exchange, call);
         return;
     }
     asking->sought = id_from_count(call->first, call->node);
-    snprintf(location, sizeof location, API_PATH "/operations/%s",
-             id_text(asking->sought, id));
-    exchange_add_header(exchange, "Location", location);
+    api_operation_location(exchange, asking->sought);
     show(exchange, accepted);
 }
 
-static void begin(Exchange *exchange)
+static void begin(Exchange *exchange, Step *then)
 {
-    Asking *asking = exchange->state;
+    const Asking *asking = exchange->state;
     Buf value = { 0 };
-    Call *call = exchange_call(exchange, CALL_EVENT, begun);
-    asking->operation.count = asking->counted;
+    Call *call = exchange_call(exchange, CALL_EVENT, then);
     operation_pack(&value, &asking->operation);
     call->event.kind = EVENT_DEFINE;
     call->event.table = SLICE_LITERAL(OPERATION_TABLE);
@@ -217,10 +275,68 @@ static void begin(Exchange *exchange)
     exchange_send(exchange, call);
 }
 
+/* --- Beginning, and waiting for the end -----------------------------------------------
+ */
+
+static void looked(Exchange *exchange, Call *call);
+
+static void look_again(Exchange *exchange, Call *call)
+{
+    (void)call; /* ended, or a slice of time is over: its row tells */
+    Call *read = exchange_call(exchange, CALL_READ, looked);
+    read->read = read_running;
+    exchange_send(exchange, read);
+}
+
+static void looked(Exchange *exchange, Call *call)
+{
+    Asking *asking = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    if (asking->operation.state != OPERATION_RUNNING ||
+        clock_now().boot_ms >= asking->until_boot || exchange_gone(exchange)) {
+        asking->then(exchange, &asking->operation);
+        return;
+    }
+    Call *wait = exchange_call(exchange, CALL_WAIT, look_again);
+    wait->event.id = asking->sought;
+    wait->event.table = SLICE_LITERAL(OPERATION_TABLE);
+    wait->timeout_ms = RUN_SLICE_MS;
+    exchange_send(exchange, wait);
+}
+
+static void run_begun(Exchange *exchange, Call *call)
+{
+    Asking *asking = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    asking->sought = id_from_count(call->first, call->node);
+    look_again(exchange, call);
+}
+
+void api_operation_run(Exchange *exchange, const Operation *operation,
+                       OperationStep *then)
+{
+    Asking *asking = ARENA_NEW(&exchange->arena, Asking);
+    asking->operation = *operation;
+    asking->then = then;
+    asking->until_boot = clock_now().boot_ms + RUN_WAIT_MS;
+    exchange->state = asking;
+    begin(exchange, run_begun);
+}
+
+/* --- Counting
+ * ---------------------------------------------------------------------------
+ */
+
 static void count_job(void *context, const Job *job)
 {
     (void)job;
-    ((Asking *)context)->counted++;
+    ((Asking *)context)->operation.count++;
 }
 
 static void read_page(Call *call, Store *store)
@@ -231,7 +347,7 @@ static void read_page(Call *call, Store *store)
     JobSink sink = { count_job, asking };
     call->err = store->kind->query(store, &asking->query, &sink, &end, &call->why);
     asking->query.before = end.cursor;
-    asking->counts_more = end.cursor != 0 && asking->counted < COUNT_MAX;
+    asking->counts_more = end.cursor != 0 && asking->operation.count < COUNT_MAX;
 }
 
 static void count_on(Exchange *exchange, Call *call);
@@ -251,7 +367,7 @@ static void count_on(Exchange *exchange, Call *call)
     else if (asking->counts_more)
         count_page(exchange);
     else
-        begin(exchange);
+        begin(exchange, begun);
 }
 
 /* Checks the query and begins to count. */
@@ -285,48 +401,60 @@ static const char *read_text(const JsonIn *field, Slice *out)
     return field->kind == JSON_IN_TEXT ? NULL : "must be a text";
 }
 
-/* One field; what is wrong with it, or NULL. */
-static const char *read_field(const JsonIn *field, Operation *out)
+/* One of the operation's own fields; *out_wrong: what is wrong with it, or NULL. False:
+ * it is none of them. */
+static bool read_own(const JsonIn *field, Operation *out, const char **out_wrong)
 {
-    if (slice_is(field->key, "action"))
-        return read_action(field, out)
-                   ? NULL
-                   : "is cancel, kill, hold, release, pause, resume, halt, retry, rm or "
-                     "set";
-    if (slice_is(field->key, "q"))
-        return read_text(field, &out->query);
-    if (slice_is(field->key, "reason"))
-        return read_text(field, &out->reason);
-    if (slice_is(field->key, "dry_run")) {
+    *out_wrong = NULL;
+    if (slice_is(field->key, "action")) {
+        if (!read_action(field, out))
+            *out_wrong = "is cancel, kill, hold, release, pause, resume, halt, retry, rm "
+                         "or set";
+    } else if (slice_is(field->key, "q")) {
+        *out_wrong = read_text(field, &out->query);
+    } else if (slice_is(field->key, "reason")) {
+        *out_wrong = read_text(field, &out->reason);
+    } else if (slice_is(field->key, "dry_run")) {
         out->dry_run = field->kind == JSON_IN_BOOL && field->as.truth;
-        return field->kind == JSON_IN_BOOL ? NULL : "must be true or false";
+        *out_wrong = field->kind == JSON_IN_BOOL ? NULL : "must be true or false";
+    } else {
+        return false;
     }
-    if (slice_is(field->key, "priority")) {
-        out->fields |= FIELD_PRIORITY;
-        out->priority = field->kind == JSON_IN_INT ? field->as.integer : 0;
-        return field->kind == JSON_IN_INT && out->priority >= PRIORITY_MIN &&
-                       out->priority <= PRIORITY_MAX
-                   ? NULL
-                   : "must be a whole number within the range of priorities";
-    }
-    if (slice_is(field->key, "queue")) {
-        out->fields |= FIELD_QUEUE;
-        const char *wrong = read_text(field, &out->queue);
-        return wrong ? wrong : queue_name_valid(out->queue) ? NULL : "is no valid name";
-    }
-    return "is not known here: action, q, dry_run, reason, and for set priority, queue";
+    return true;
 }
 
-static bool makes_sense(Exchange *exchange, const Operation *operation, bool has_action)
+/* What `set` changes: the fields that PATCH of one job takes, but for the payload. */
+static bool read_patch(Exchange *exchange, const JsonIn *fields, Operation *out)
 {
-    bool sets = operation->action == ACT_PATCH;
-    if (!has_action || !operation->query.bytes)
+    JobRules rules = { .tenant = out->tenant, .wall_ms = clock_now().wall_ms };
+    JobReader reader = { .rules = &rules, .arena = &exchange->arena };
+    for (const JsonIn *field = json_in_first(fields); field; field = field->next) {
+        if (!slice_is(field->key, "payload") && !slice_is(field->key, "payload_base64"))
+            continue;
+        exchange_refuse(exchange, "read_only_field",
+                        "payloads are changed one by one: PATCH of the job");
+        return false;
+    }
+    if (!patch_read(&reader, fields, &out->patch))
+        return true;
+    exchange_problem(exchange, &reader.why);
+    return false;
+}
+
+static bool makes_sense(Exchange *exchange, Operation *operation, const JsonIn *body,
+                        const JsonIn *others)
+{
+    const JsonIn *other = json_in_first(others);
+    if (!json_in_find(body, "action") || !operation->query.bytes)
         exchange_refuse(exchange, "missing_field", "an operation needs an action and q");
-    else if (sets && !operation->fields)
-        exchange_refuse(exchange, "missing_field", "set needs a priority or a queue");
-    else if (!sets && operation->fields)
-        exchange_refuse(exchange, "conflicting_fields",
-                        "priority and queue are for the action set");
+    else if (operation->action == ACT_PATCH)
+        return read_patch(exchange, others, operation);
+    else if (other)
+        exchange_refuse(exchange, "unknown_field",
+                        SLICE_FMT " is not known here: action, q, dry_run, reason, and "
+                                  "for set priority, queue, run_at, delay, tags, "
+                                  "max_run_time",
+                        SLICE_ARG(other->key));
     else
         return true;
     return false;
@@ -345,7 +473,8 @@ static Asking *asking_one(Exchange *exchange)
 void api_operations_add(Exchange *exchange)
 {
     Asking *asking = asking_one(exchange);
-    bool has_action = false;
+    JsonIn others = { .kind = JSON_IN_OBJECT };
+    JsonIn **last = &others.as.items.first;
     const JsonIn *body = asking ? api_body(exchange, &exchange->arena, false) : NULL;
     if (!body)
         return;
@@ -355,15 +484,21 @@ void api_operations_add(Exchange *exchange)
         return;
     }
     for (const JsonIn *field = json_in_first(body); field; field = field->next) {
-        const char *wrong = read_field(field, operation);
-        has_action = has_action || slice_is(field->key, "action");
-        if (wrong) {
+        const char *wrong;
+        if (!read_own(field, operation, &wrong)) {
+            JsonIn *other = ARENA_NEW(&exchange->arena, JsonIn);
+            *other = *field;
+            other->next = NULL;
+            *last = other;
+            last = &other->next;
+            others.as.items.count++;
+        } else if (wrong) {
             exchange_refuse(exchange, "invalid_value", SLICE_FMT " %s",
                             SLICE_ARG(field->key), wrong);
             return;
         }
     }
-    if (makes_sense(exchange, operation, has_action))
+    if (makes_sense(exchange, operation, body, &others))
         start(exchange, asking);
 }
 

@@ -7,12 +7,11 @@
 
 #include "base/text.h"
 #include "serve/api_common.h"
+#include "serve/api_operations.h"
 #include "serve/queue_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define CLEAR_STEP 200 /* jobs cancelled at once */
 
 typedef struct QueueRow {
     QueueDef def;
@@ -34,10 +33,6 @@ typedef struct QueueView {
     size_t capacity;
     QueueDef put; /* on its way */
     bool put_switch;
-    uint64_t cleared;
-    JobId ids[CLEAR_STEP];
-    size_t id_count;
-    size_t calls_out;
 } QueueView;
 
 /* --- Collecting -----------------------------------------------------------------------
@@ -422,96 +417,54 @@ void api_queue_resume(Exchange *exchange)
     read_then(exchange, found_then_define);
 }
 
-/* --- Clearing: what waits is cancelled, in steps --------------------------------------
+/* --- Clearing: what waits is cancelled, by an operation -------------------------------
  */
 
-static void take_id(void *context, const Job *job)
+static void reply_cleared(Exchange *exchange, const Operation *operation)
 {
-    QueueView *view = context;
-    if (view->id_count < CLEAR_STEP)
-        view->ids[view->id_count++] = job->id;
-}
-
-static void read_waiting(Call *call, Store *store)
-{
-    const Exchange *exchange = call->context;
-    QueueView *view = exchange->state;
-    JobQuery *query = ARENA_NEW(&call->arena, JobQuery);
-    Buf text = { 0 };
-    buf_printf(&text,
-               "queue:\"" SLICE_FMT "\" state:ready,deferred,held,blocked,retrying,"
-               "halted",
-               SLICE_ARG(view->name));
-    query->wall_ms = clock_now().wall_ms;
-    query->limit = CLEAR_STEP;
-    query->tenant = view->tenant;
-    view->id_count = 0;
-    call->err = query_parse(slice_copy(&call->arena, buf_slice(&text)), &call->arena,
-                            query, &call->why);
-    buf_done(&text);
-    JobSink sink = { take_id, view };
-    QueryEnd end;
-    if (!call->err)
-        call->err = store->kind->query(store, query, &sink, &end, &call->why);
-}
-
-static void clear_step(Exchange *exchange, Call *call);
-
-static void one_cleared(Exchange *exchange, Call *call)
-{
-    QueueView *view = exchange->state;
-    view->cleared += call->err == ERR_OK;
-    if (--view->calls_out)
-        return;
-    Call *next = exchange_call(exchange, CALL_READ, clear_step);
-    next->read = read_waiting;
-    exchange_send(exchange, next);
-}
-
-static void reply_cleared(Exchange *exchange, const QueueView *view)
-{
+    char id[ID_TEXT_BYTES];
+    bool goes_on = operation->id && operation->state == OPERATION_RUNNING;
     JsonOut json = exchange_json(exchange);
     json_object(&json, NULL);
-    json_text(&json, "tenant", view->tenant);
-    json_text(&json, "name", view->name);
-    json_int(&json, "cleared", (int64_t)view->cleared);
+    json_text(&json, "tenant", operation->tenant);
+    json_text(&json, "name", exchange->parts[0]);
+    json_int(&json, "cleared", operation->acted);
+    if (operation->id)
+        json_cstr(&json, "operation", id_text(operation->id, id));
+    else
+        json_null(&json, "operation");
     json_object_end(&json);
-    exchange_reply_json(exchange, 200);
-}
-
-static void clear_step(Exchange *exchange, Call *call)
-{
-    QueueView *view = exchange->state;
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
-    if (!view->id_count) {
-        reply_cleared(exchange, view);
-        return;
-    }
-    view->calls_out = view->id_count;
-    for (size_t i = 0; i < view->id_count; i++) {
-        Call *act = exchange_call(exchange, CALL_EVENT, one_cleared);
-        act->event.kind = EVENT_ACT;
-        act->event.action = ACT_CANCEL;
-        act->event.id = view->ids[i];
-        act->event.flag = true; /* only if it still waits */
-        act->event.reason = SLICE_LITERAL("the queue was cleared");
-        exchange_send(exchange, act);
-    }
+    if (goes_on)
+        api_operation_location(exchange, operation->id);
+    exchange_reply_json(exchange, goes_on ? 202 : 200);
 }
 
 static void found_then_clear(Exchange *exchange, Call *call)
 {
-    drop_rows(exchange->state);
+    QueueView *view = exchange->state;
+    Operation operation = { .action = ACT_CANCEL,
+                            .tenant = view->tenant,
+                            .reason = SLICE_LITERAL("the queue was cleared") };
+    Buf query = { 0 };
+    for (int state = 0; !call->err && state < JOB_STATES; state++)
+        if (state_in((JobState)state, STATES_WAITING))
+            operation.count += (int64_t)view->rows[0].states[state];
+    drop_rows(view);
     if (call->err) {
         exchange_failed(exchange, call);
         return;
     }
-    Call *next = exchange_call(exchange, CALL_READ, clear_step);
-    next->read = read_waiting;
-    exchange_send(exchange, next);
+    if (!operation.count) {
+        reply_cleared(exchange, &operation);
+        return;
+    }
+    buf_printf(&query,
+               "queue:\"" SLICE_FMT "\" state:ready,deferred,held,blocked,retrying,"
+               "halted",
+               SLICE_ARG(view->name));
+    operation.query = slice_copy(&exchange->arena, buf_slice(&query));
+    buf_done(&query);
+    api_operation_run(exchange, &operation, reply_cleared);
 }
 
 void api_queue_clear(Exchange *exchange)

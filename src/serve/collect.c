@@ -93,8 +93,6 @@ static void take_event(Daemon *daemon, Call *call)
         return;
     Event *event = daemon_event(daemon, call->event.kind);
     *event = call->event;
-    if (event->kind == EVENT_ACT && event->action == ACT_PATCH)
-        body_free(bodies_take(&daemon->bodies, event->id)); /* it will be another */
     event->request = (Requester)(uintptr_t)call;
     map_put(&daemon->open_calls, (uintptr_t)call, call);
 }

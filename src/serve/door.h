@@ -21,7 +21,8 @@ typedef enum CallKind {
     CALL_READ,  /* read(): on a reader thread with a read-only store, after the store has
                    applied everything that was accepted before this call */
     CALL_LOOK,  /* look(): on the loop thread, for facts that live in the node's memory */
-    CALL_WAIT,  /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT) */
+    CALL_WAIT,  /* until job `event.id` is final or timeout_ms passed (ERR_TIMEOUT); with
+                   event.table of operations: until that operation ends */
     CALL_TRY,   /* trial: a handler is tried out; answered when the run has ended */
     CALL_PIPELINE, /* order: for the pipeline of directories; answered in it */
 } CallKind;

@@ -6,6 +6,7 @@
 #include "serve/alerts.h"
 
 #include "base/log.h"
+#include "core/operation.h"
 #include "serve/control_run.h"
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
@@ -308,6 +309,9 @@ static void defined(Daemon *daemon, const Effect *effect)
     processors_defined(daemon, effect);
     if (slice_is(effect->table, ALERT_TABLE))
         alerts_defined(daemon->alerts, effect->tenant, effect->key, effect->value);
+    JobId operation;
+    if (slice_is(effect->table, OPERATION_TABLE) && !id_parse(effect->key, &operation))
+        daemon_waiters_answer(daemon, operation, ERR_OK);
     if (slice_is(effect->table, ALERT_STATES))
         alerts_kept(daemon->alerts, effect->tenant, effect->key);
     if (!slice_is(effect->table, SETTINGS_TABLE))
@@ -367,6 +371,8 @@ void daemon_waiter_add(Daemon *daemon, Call *call)
     call->mail.next = map_find(&daemon->waiters, id);
     map_put(&daemon->waiters, id, call);
     daemon->waiter_count++;
+    if (call->event.table.bytes)
+        return; /* for an operation: whoever waits looks again after a while */
     Ask *ask = MEM_NEW(Ask);
     ask->purpose = ASK_WAIT;
     ask->load = (Load){ .kind = LOAD_JOB, .id = id };

@@ -147,7 +147,9 @@ static const Shape shapes[] = {
     { "NewOperation",
       "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"action\","
       "\"q\"],\"properties\":{\"action\":" STRING ",\"q\":" STRING ",\"dry_run\":" BOOL
-      ",\"reason\":" STRING ",\"priority\":" NUMBER ",\"queue\":" STRING "}}" },
+      ",\"reason\":" STRING ",\"priority\":" NUMBER ",\"queue\":" STRING
+      ",\"run_at\":" STRING ",\"delay\":" STRING ",\"max_run_time\":" STRING
+      ",\"tags\":{\"type\":\"array\",\"items\":" STRING "}}}" },
     { "Operation",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"action\":" STRING
       ",\"q\":" STRING ",\"tenant\":" STRING ",\"state\":" STRING ",\"dry_run\":" BOOL
@@ -241,8 +243,9 @@ static const Shape shapes[] = {
     { "QueueList", LIST_OF("Queue") },
     { "QueueRemoved", "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING
                       ",\"name\":" STRING ",\"removed\":" BOOL "}}" },
-    { "QueueCleared", "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING
-                      ",\"name\":" STRING ",\"cleared\":" NUMBER "}}" },
+    { "QueueCleared",
+      "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING ",\"name\":" STRING
+      ",\"cleared\":" NUMBER ",\"operation\":" STRING0 "}}" },
     { "Pause", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                "\"reason\":" STRING ",\"for\":{\"type\":[\"string\",\"number\"]}}}" },
 #define RESOURCE_FIELDS                                                                  \

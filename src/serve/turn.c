@@ -108,11 +108,11 @@ static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
     return at;
 }
 
-/* Bodies of jobs that get another payload are of no use any more. */
+/* Bodies of jobs that were changed are of no use any more. */
 static void drop_changed(Daemon *daemon, const Batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
-        if (batch->ops[i].kind == OP_MOVE && (batch->ops[i].fields & FIELD_PAYLOAD))
+        if (batch->ops[i].kind == OP_MOVE && batch->ops[i].fields)
             body_free(bodies_take(&daemon->bodies, batch->ops[i].id));
 }
 

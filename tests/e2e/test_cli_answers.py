@@ -305,22 +305,64 @@ def answer_actions(fake, count, action="cancel", state="cancelled"):
                 job(state, job_id=f"{number:013d}"))
 
 
+def operations(fake, count, *looks):
+    """Serves one operation: a dry run tells the count, then `looks` come one by one."""
+    def told(**fields):
+        return {"id": OTHER, "action": "cancel", "q": "state:ready", "state": "running",
+                "dry_run": False, "count": count, "count_more": False, "acted": 0,
+                "refused": 0, "progress": 0, **fields}
+
+    def begin(request):
+        dry = request.json.get("dry_run", False)
+        return 202, told(action=request.json["action"], dry_run=dry,
+                         state="done" if dry else "running")
+    fake.on("POST", "/api/v1/operations", begin)
+    fake.on("GET", f"/api/v1/operations/{OTHER}", *(told(**look) for look in looks))
+
+
 def test_match_without_yes_does_nothing(fake, cli):
     pages(fake, 3)
+    operations(fake, 3)
     done = cli("cancel", "--match", "state:ready")
     assert done.code == 2 and "[not_confirmed]" in done.errors and "3 jobs" in done.errors
+    assert [asked.json["dry_run"] for asked in fake.asked("POST")] == [True]
     done = cli("cancel", "--match", "state:ready", "--dry-run")
     assert done.code == 0 and len(done.text.splitlines()) == 3
     assert json.loads(cli("cancel", "--match", "x", "--dry-run", "--json").text)["would"]
-    assert not fake.asked("POST")
+    assert len(fake.asked("POST")) == 1
 
 
-def test_match_with_yes_does_it_to_all(fake, cli):
-    pages(fake, 250)
-    answer_actions(fake, 250)
+def test_match_is_an_operation_of_the_daemon(fake, cli):
+    """S0.75: one request, whatever matches; it is followed to its end."""
+    operations(fake, 250, {}, {"acted": 100}, {"acted": 250, "state": "done"})
     done = cli("cancel", "--match", "state:ready", "--yes")
-    assert done.code == 0 and len(fake.asked("POST")) == 250
-    assert done.errors == "pawl: cancel: 250 of 250 jobs\n"
+    assert done.code == 0 and len(fake.asked("POST")) == 1
+    assert fake.asked("POST")[0].json == {"action": "cancel", "q": "state:ready"}
+    assert done.errors.endswith("pawl: cancel: 250 of 250 jobs\n")
+    operations(fake, 3, {"acted": 2, "refused": 1, "state": "done"})
+    done = cli("hold", "--match", "state:ready", "--yes")
+    assert done.code == 5 and "2 of 3 jobs" in done.errors
+    told = json.loads(cli("hold", "--match", "x", "--yes", "--json").text)
+    assert (told["acted"], told["refused"]) == (2, 1)
+    operations(fake, 3, {"acted": 1, "state": "stopped"})
+    done = cli("hold", "--match", "state:ready", "--yes")
+    assert done.code == 1 and "[operation_ended]" in done.errors
+    operations(fake, 0, {"state": "done"})
+    done = cli("hold", "--match", "state:ready", "--yes")
+    assert done.code == 0 and done.errors == "pawl: no job matches\n"
+    operations(fake, 1, {"acted": 1, "state": "done"})
+    done = cli("set", "--match", "state:ready", "--yes", "--priority", "7", "--tag", "a")
+    assert done.code == 0
+    assert fake.asked("POST")[-1].json == {"action": "set", "q": "state:ready", "priority": 7,
+                                           "tags": ["a"]}
+
+
+def test_following_an_operation_outlives_a_restart_of_the_daemon(fake, cli):
+    operations(fake, 2)
+    fake.on("GET", f"/api/v1/operations/{OTHER}", DROP, (503, problem("starting", 503)),
+            {"id": OTHER, "action": "kill", "state": "done", "acted": 2, "refused": 0})
+    done = cli("kill", "--match", "state:running", "--yes")
+    assert done.code == 0 and done.errors.endswith("pawl: kill: 2 of 2 jobs\n")
 
 
 def test_one_refusal_does_not_stop_the_others(fake, cli):
@@ -429,8 +471,7 @@ def test_a_terminal_gets_words_colours_and_a_bar(fake, place):
 
 
 def test_a_terminal_is_asked_before_a_bulk_action(fake, place):
-    pages(fake, 2)
-    answer_actions(fake, 2)
+    operations(fake, 2, {"acted": 2, "state": "done"})
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(program(), ["pawl", "cancel", "--match", "state:ready"],
@@ -438,11 +479,11 @@ def test_a_terminal_is_asked_before_a_bulk_action(fake, place):
     shown = b""
     while b"[y/N]" not in shown:
         shown += os.read(fd, 4096)
-    assert b"cancel 2 jobs?" in shown and not fake.asked("POST")
+    assert b"cancel 2 jobs?" in shown and len(fake.asked("POST")) == 1
     os.write(fd, b"y\n")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(fd)
-    assert len(fake.asked("POST")) == 2
+    assert "dry_run" not in fake.asked("POST")[1].json
 
 
 # --- add ---
