@@ -55,6 +55,10 @@ static int print_result(Cli *cli, const char *id)
     cli_job_path(&path, id, "/result");
     int code =
         cli_call(cli, &(Request){ .method = "GET", .path = buf_cstr(&path) }, &response);
+    Slice result = buf_slice(&response.body);
+    if (!code && cli->out.is_terminal && result.bytes &&
+        result.data[result.bytes - 1] != '\n')
+        buf_add_char(&response.body, '\n'); /* for people: the prompt has its own line */
     if (!code)
         cli_print(&response.body);
     response_done(&response);

@@ -239,6 +239,18 @@ void node_progress(Node *node, const Event *event)
     op->message = node_keep(node, event->message);
 }
 
+/* What has become of an attempt that no one has seen alive after a start. */
+static const char *lost_how(Node *node, const Running *running)
+{
+    const HandlerEntry *entry =
+        node_handler_entry(node, running->head.tenant, running->head.type);
+    if (entry && entry->warm && !(running->head.flags & JOB_COMMAND))
+        return "the daemon ended while it ran, and its warm context with it";
+    if (entry && entry->handler.lang == LANG_HTTP)
+        return "the daemon ended while its call was under way";
+    return "its process was not there any more when the daemon came back";
+}
+
 static void lose_all(Node *node, bool adopted_too)
 {
     size_t count = 0;
@@ -248,9 +260,13 @@ static void lose_all(Node *node, bool adopted_too)
         if (!is_pull(entry.value) && /* those are no one's but their worker's */
             (adopted_too || !((Running *)entry.value)->adopted))
             ids[count++] = entry.key;
-    const Ending lost = { .kind = END_LOST, .progress = -1 };
-    for (size_t i = 0; i < count; i++)
-        node_end_attempt(node, map_find(&node->running, ids[i]), &lost);
+    for (size_t i = 0; i < count; i++) {
+        Running *running = map_find(&node->running, ids[i]);
+        Ending lost = { .kind = END_LOST, .progress = -1 };
+        if (!adopted_too)
+            lost.error = slice_text(lost_how(node, running));
+        node_end_attempt(node, running, &lost);
+    }
     mem_free(ids);
 }
 

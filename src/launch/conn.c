@@ -158,6 +158,8 @@ static void obey(Launcher *launcher, const LaunchMessage *request,
     case LAUNCH_FORGET:
         if (attempt && attempt->facts.state != LAUNCH_IS_RUNNING)
             attempt_forget(launcher, attempt);
+        else if (attempt)
+            attempt->unwanted = true;
         break;
     case LAUNCH_DEADLINE:
         if (attempt && attempt->facts.state == LAUNCH_IS_RUNNING)

@@ -192,7 +192,10 @@ static void attempt_over(Launcher *launcher, Attempt *attempt, bool leftover)
     attempt->dying = false;
     attempt->facts.leftover = leftover;
     attempt->facts.state = LAUNCH_IS_EXITED;
-    launcher->untold = true;
+    if (attempt->unwanted)
+        attempt_forget(launcher, attempt);
+    else
+        launcher->untold = true;
 }
 
 /* The main process is dead and not yet waited for: its numbers still are ours. */

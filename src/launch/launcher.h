@@ -20,6 +20,7 @@ typedef struct Attempt {
     LaunchMessage facts; /* as they are told; facts.state 0: the place is free */
     TreeJob tree;
     Told told;
+    bool unwanted;       /* to be forgotten as soon as it has ended */
     bool dying;          /* the main process is gone, its tree not yet */
     int64_t give_up_ms;  /* dying: boot time at which we stop waiting for the tree */
     int64_t deadline_ms; /* boot time; 0: none */

@@ -31,7 +31,7 @@ typedef enum LaunchKind {
     LAUNCH_START = 1, /* with LAUNCH_FD_START descriptors; a known attempt is only told */
     LAUNCH_SIGNAL,    /* number: the signal, to the whole tree */
     LAUNCH_LIST,      /* answered by an ITEM for each attempt and a LIST_END */
-    LAUNCH_FORGET,    /* its end is recorded */
+    LAUNCH_FORGET,    /* its end is recorded, or will not be asked for */
     LAUNCH_DEADLINE,  /* time_ms: boot time at which its tree is killed; 0: never */
     LAUNCH_QUIT,      /* leave at once when empty and the daemon has gone */
     /* answers */

@@ -2,8 +2,9 @@
 /* context.h - part of the runner: warm contexts, processes that serve many jobs.
  *
  * A context gets one JSON object per line on its standard input and answers on its
- * descriptor 3 (reply.h), so that nothing it prints can be taken for an answer. What it
- * prints goes into two memory files; the `O:` lines say which part is whose.
+ * descriptor 3 (reply.h). What it prints goes into two memory files; the `O:` lines say
+ * which part is whose. Where jobs are answered in order, so that this is exact, lines of
+ * the output mean what they mean for any job of a handler (core/lines.h).
  *
  * C1  every job handed in brings exactly one answer (RunAnswer), also when the context
  *     dies: the job that ran is charged with it, the others are given back.
@@ -50,7 +51,7 @@ struct Context {
     uint32_t slot; /* 0: idle */
     ContextPhase phase;
     bool whole;        /* one batch: its exit answers for all jobs */
-    LineParser lines;  /* of a whole one: what it prints, */
+    LineParser lines;  /* of a whole one, or of its first job: what it prints, */
     int32_t said_code; /* its last R: line, 0: none, */
     bool said_cut;
     Buf said;      /* and the result in that */

@@ -91,6 +91,10 @@ void context_job_over(Runner *runner, Context *context, ContextJob *job)
 {
     buf_done(&job->children);
     job->done = true;
+    if (context->in_order) { /* the next one begins a line of its own */
+        line_done(&context->lines);
+        context->said_code = 0;
+    }
     context->in_hand--;
     while (context->first < context->count && context->jobs[context->first].done)
         context->first++;
@@ -129,13 +133,31 @@ static void give_children(Runner *runner, RunAnswer *answer, const ContextJob *j
     buf_add_slice(children, buf_slice(&job->children));
 }
 
-/* --- A whole batch ----------------------------------------------------------------- */
+/* --- Lines of the output ------------------------------------------------------------ */
 
-/* J: lines are of the first job, an R: line speaks for all. */
+static void take_progress(Runner *runner, ContextJob *job, const Reply *reply)
+{
+    int64_t now_ms = clock_now().boot_ms;
+    job->progress = reply->number;
+    if (job->progress_told_ms && now_ms - job->progress_told_ms < RUNNER_PROGRESS_MS)
+        return;
+    job->progress_told_ms = now_ms;
+    RunNews *news = news_new(RUN_PROGRESS, NULL);
+    news->id = job->id;
+    news->attempt = job->attempt;
+    news->number = reply->number;
+    buf_add_slice(&news->text, reply->text);
+    news_put(runner, news);
+}
+
+/* Of a whole batch J: lines are of the first job, and an R: line speaks for all. */
 static void take_line(Runner *runner, Context *context, const LineEvent *event)
 {
     ContextJob *first = context_first(context);
-    Reply reply = { .kind = REPLY_CHILD, .type = event->type, .text = event->payload };
+    Reply reply = { .kind = REPLY_CHILD,
+                    .type = event->type,
+                    .text = event->payload,
+                    .number = event->number };
     switch (event->kind) {
     case LINE_CHILD_NOW:
         reply.kind = REPLY_CHILD_NOW;
@@ -151,7 +173,9 @@ static void take_line(Runner *runner, Context *context, const LineEvent *event)
         buf_add_slice(&context->said, event->payload);
         break;
     case LINE_PROGRESS:
-        break; /* of which of them? */
+        if (!context->whole) /* else of which of them? */
+            take_progress(runner, first, &reply);
+        break;
     }
 }
 
@@ -162,11 +186,17 @@ static void read_lines(Runner *runner, Context *context, Slice bytes)
         take_line(runner, context, &event);
 }
 
-void context_whole_over(Runner *runner, Context *context, const RunAnswer *how)
+/* A last line needs no newline. */
+static void end_lines(Runner *runner, Context *context)
 {
     LineEvent event;
     while (context_first(context) && line_end(&context->lines, &event))
         take_line(runner, context, &event);
+}
+
+void context_whole_over(Runner *runner, Context *context, const RunAnswer *how)
+{
+    end_lines(runner, context);
     while (context->in_hand) {
         ContextJob *job = context_first(context);
         RunAnswer *answer = news_answer(runner, job->id, job->attempt, ANSWER_EXITED);
@@ -192,7 +222,8 @@ static void log_stream(Runner *runner, Context *context, ContextJob *job, int st
                         (OutputStream)stream };
     Spool spool;
     spool_init(&spool, &name, runner->output_bytes_max, !job->logged[stream]);
-    if (!context->whole && end - *read > spool.cap) { /* only the tail would be kept */
+    bool speaks = stream == OUTPUT_OUT && (context->whole || context->in_order);
+    if (!speaks && end - *read > spool.cap) { /* only the tail would be kept */
         spool.total += end - spool.cap - *read;
         *read = end - spool.cap;
     }
@@ -206,7 +237,7 @@ static void log_stream(Runner *runner, Context *context, ContextJob *job, int st
             break;
         Slice bytes = slice_of(runner->scratch.data, (size_t)got);
         spool_put(&spool, bytes);
-        if (context->whole && stream == OUTPUT_OUT)
+        if (speaks)
             read_lines(runner, context, bytes);
         *read += got;
     }
@@ -266,8 +297,10 @@ static void log_answered(Runner *runner, Context *context, ContextJob *job)
 {
     if (job->has_ends)
         log_up_to(runner, context, job, job->ends);
-    if (context->in_order)
+    if (context->in_order) {
+        end_lines(runner, context);
         return; /* no O: line: it printed nothing */
+    }
     int64_t ends[] = { printed(context, OUTPUT_OUT), printed(context, OUTPUT_ERR) };
     log_up_to(runner, context, job, ends);
 }
@@ -282,7 +315,13 @@ static void take_result(Runner *runner, Context *context, ContextJob *job,
     answer->code = reply->number;
     answer->cut = reply->cut;
     answer->progress = job->progress;
-    news_answer_text(runner, answer, reply->text);
+    if (context->said_code && reply->number == 200 && !reply->text.bytes) {
+        answer->code = context->said_code; /* it returned nothing, but printed R: */
+        answer->cut = context->said_cut;
+        news_answer_text(runner, answer, buf_slice(&context->said));
+    } else {
+        news_answer_text(runner, answer, reply->text);
+    }
     give_children(runner, answer, job);
     context_job_over(runner, context, job);
     context->answered++;
@@ -307,21 +346,6 @@ static void share_time(Runner *runner, Context *context)
     if (count)
         context->busy_us = now_us;
     context->answered = 0;
-}
-
-static void take_progress(Runner *runner, ContextJob *job, const Reply *reply)
-{
-    int64_t now_ms = clock_now().boot_ms;
-    job->progress = reply->number;
-    if (job->progress_told_ms && now_ms - job->progress_told_ms < RUNNER_PROGRESS_MS)
-        return;
-    job->progress_told_ms = now_ms;
-    RunNews *news = news_new(RUN_PROGRESS, NULL);
-    news->id = job->id;
-    news->attempt = job->attempt;
-    news->number = reply->number;
-    buf_add_slice(&news->text, reply->text);
-    news_put(runner, news);
 }
 
 static void bad_answer(Context *context, Slice line)

@@ -333,11 +333,11 @@ def test_doctor(daemon, cli):
     assert cli("doctor", "--data", daemon.data).code == 1
 
 
-def test_the_bar_on_a_terminal(daemon):
-    jobs = [daemon.add("sleep", "0.3") for _ in range(4)]
+def on_terminal(daemon, *words):
+    """What a command shows on a terminal; it must exit with 0."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve(program(), ["pawl", "wait", *jobs],
+        os.execve(program(), ["pawl", *words],
                   {**clean_env(daemon.home), "PAWL_SERVER": f"unix:{daemon.socket}",
                    "TERM": "xterm"})
     shown = b""
@@ -348,4 +348,17 @@ def test_the_bar_on_a_terminal(daemon):
         pass
     os.close(fd)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return shown
+
+
+def test_a_result_ends_its_line_on_a_terminal(daemon, cli):
+    """For people only: in a pipe it is the bytes of the result."""
+    assert cli("handler", "set", "say", "--lang", "sh", "echo 'R: 200 hello'").code == 0
+    assert on_terminal(daemon, "add", "say", "--wait").endswith(b"hello\r\n")
+    assert cli("add", "say", "--wait").text == "hello"
+
+
+def test_the_bar_on_a_terminal(daemon):
+    jobs = [daemon.add("sleep", "0.3") for _ in range(4)]
+    shown = on_terminal(daemon, "wait", *jobs)
     assert b"4/4" in shown and "█".encode() in shown

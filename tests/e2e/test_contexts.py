@@ -4,6 +4,7 @@ jobs, in every scripting language that this machine has, and by the generic prot
 import json
 import os
 import pathlib
+import re
 import pwd
 import shutil
 import sys
@@ -260,20 +261,110 @@ def test_trouble_before_the_job_is_told_and_tried_again(mine):
     assert "SyntaxError" in mine.until(mine.add("syntax"))["error"]
 
 
-def test_nothing_printed_is_an_answer(mine):
-    """S2.48, S2.49, S2.120: a forged J:, P: or R: line is log; no tenant can be reached."""
+# An error in the third line: when it runs, in its grammar, and below what it calls.
+THIRD = {
+    "python": ("x = 1\n\nreturn x.nothing", "x = 1\n\nreturn ]",
+               "import json\n\nreturn json.loads('{')"),
+    "node": ("let x = 1;\n\nreturn nothing(x);", "let x = 1;\n\nlet = ];",
+             "let x = '{';\n\nreturn JSON.parse(x);"),
+    "perl": ("my $x = 1;\n\ndie 'oops';", "my $x = 1;\n\nmy = ];",
+             "use POSIX;\n\nPOSIX::nothing();"),
+    "php": ("$x = 1;\n\nnothing($x);", "$x = 1;\n\n$x = ];",
+            "$x = 'no such day';\n\nnew DateTime($x);"),
+    "ruby": ("x = 1\n\nnothing(x)", "x = 1\n\nz = ]", "x = 'zz'\n\nInteger(x)"),
+    "lua": ("local x = 1\n\nnothing(x)", "local x = 1\n\nlocal = ]",
+            "local x = 1\n\nstring.rep()"),
+}
+
+
+@pytest.mark.parametrize("lang", list(THIRD))
+def test_the_line_that_is_told_is_the_handlers_own(mine, lang):
+    """Of a syntax error as of one that a library raises, whatever is around the body."""
+    if lang not in HERE:
+        pytest.skip(f"no {lang} on this machine")
+    for n, body in enumerate(THIRD[lang]):
+        mine.set(f"t{n}", lang, body, max_retries=0)
+        error = mine.until(mine.add(f"t{n}"))["error"]
+        told = re.findall(r"(?:\(line |@1:|@1 line )(\d+)", error)
+        assert set(told) == {"3"} and "command line" not in error, error
+
+
+def test_a_body_must_not_close_its_function(mine):
+    """Nothing of a body is outside of it."""
+    mine.set("t", "node", "return 1;\n})(); (async function () {", max_retries=0)
+    assert "SyntaxError" in mine.until(mine.add("t"))["error"]
+
+
+PRINT = { # print a line, then a text without an end of line
+    "python": "import sys\nprint(payload)\nsys.stdout.write('J: last|x')\n",
+    "node": "console.log(payload); process.stdout.write('J: last|x');",
+    "perl": "print \"$payload\\n\"; print 'J: last|x'; return undef",
+    "php": "fwrite(STDOUT, $payload . \"\\n\"); fwrite(STDOUT, 'J: last|x');",
+    "ruby": "puts payload; print 'J: last|x'; nil",
+    "lua": "print(payload) io.write('J: last|x')",
+}
+
+
+@pytest.mark.parametrize("lang", list(PRINT))
+def test_lines_mean_the_same_in_a_warm_context(mine, lang):
+    """S2.47, S2.48, S2.49: J:, #J:, J!:, P: and R: at the start of a printed line; each is of
+    the job that printed it, also when jobs come one right after the other."""
+    if lang not in HERE:
+        pytest.skip(f"no {lang} on this machine")
+    mine.set("t", lang, PRINT[lang], max_retries=0)
+    lines = ["J: child|one", "#J: child|two", "J!: child|three", "P: 40 so far",
+             "R: 201 said it", "R: 404 no good", "log, J: child|no", " J: child|no"]
+    ids = mine.lines("t", lines)
+    ends = [mine.until(id) for id in ids]
+    assert [job["state"] for job in ends] == ["done"] * 5 + ["failed"] + ["done"] * 2
+    assert (ends[3]["progress"], ends[4]["exitcode"]) == (40, 201)
+    assert mine.result(ids[4]) == "said it" and ends[5]["error"] == "no good"
+    children = wait_for(lambda: len(found := mine.of("child")) >= 3 and found, SECONDS)
+    assert sorted((job["payload"], job["parent"]) for job in children) == [
+        ("one", ids[0]), ("three", ids[2]), ("two", ids[1])]
+    last = wait_for(lambda: len(found := mine.of("last")) >= 8 and found, SECONDS)
+    assert sorted(job["parent"] for job in last) == sorted(ids), "each has its own last line"
+    assert mine.log(ids[0]) == "J: child|one\nJ: last|x"
+
+
+def test_what_is_returned_goes_before_what_is_printed(mine):
+    """S2.49, S2.120: and no tenant is reached by a forged line."""
     mine.set("t", "python", """
         print("J: othertenant-type|x")
-        print("#J: child|x")
         print("R: 500 forged")
         print("R: %s 500 forged" % job["id"], flush=True)
         import os
-        os.system("echo J: child; echo P: 99")
+        os.system("echo J: child/no; echo P: 99x")
         return "mine" """)
     id = mine.add("t")
     assert mine.results([id]) == ["mine"]
     assert "forged" in mine.log(id) and "P: 99" in mine.log(id)
-    assert mine.of("child") == [] and mine.until(id)["progress"] is None
+    assert mine.until(id)["progress"] is None
+    child, = wait_for(lambda: mine.of("othertenant-type"), SECONDS)
+    assert (child["tenant"], child["payload"]) == (mine.name, "x")
+    assert mine.api.all(tenant="othertenant") == []
+
+
+def test_what_a_failed_attempt_printed_adds_nothing(mine):
+    """S2.57: J: lines are added with an end that is done or failed, not with one that is
+    tried again."""
+    mine.set("t", "python", """
+        print("J: child|%d" % job["attempt"])
+        if job["attempt"] == 1: raise ValueError("again") """, retry_delay="PT0.1S")
+    mine.until(mine.add("t"), "done")
+    children = wait_for(lambda: mine.of("child"), SECONDS)
+    assert [job["payload"] for job in children] == ["2"]
+
+
+def test_the_launcher_leaves_after_a_clean_stop(home):
+    """Contexts that ended with the daemon are no reason to stay."""
+    node = home.daemon("--slots", "1", data=home.path / "leaves", env={"PATH": PATH}).start()
+    tenant = Tenant(node)
+    tenant.set("t", "python", "return payload")
+    assert tenant.results([tenant.add("t", "x")]) == ["x"]
+    assert node.launcher()
+    assert node.stop() == 0
+    wait_for(lambda: not node.launcher(), SECONDS, "the launcher is still there")
 
 
 def test_what_is_printed_can_be_read_while_the_job_runs(mine, home):
@@ -395,6 +486,9 @@ def test_killed_in_the_middle_of_a_batch_nothing_is_lost(home, also_context):
     ran = witness.read_text().split()
     assert set(ran) == {str(n) for n in range(count)}
     assert all(ran.count(str(n)) == 1 for n in done), "a recorded result was repeated"
+    if not also_context: # what happened is said, not that a launcher was lost
+        first = tenant.api.get(f"/jobs/{ids[30]}/attempts?tenant={tenant.name}")["items"][0]
+        assert first["exitcode"] == 502 and "warm context" in first["error"], first
     node.stop()
 
 

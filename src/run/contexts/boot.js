@@ -7,6 +7,7 @@
   const REPLY = Number(process.env.PAWL_REPLY_FD);
   const AsyncFunction = Object.getPrototypeOf(async function () {}).constructor;
   const handlers = new Map();
+  const sources = new Set(); // what our own code is called in stories of errors
   const NEWLINE = 10;
   let current = '';
 
@@ -54,14 +55,31 @@
   function script(handler, part) {
     const code = handler[part];
     if (!code) return undefined;
-    return vm.runInThisContext(code, { filename: `${handler.name} ${part}` });
+    const filename = `${handler.name} ${part}`;
+    sources.add(filename);
+    return vm.runInThisContext(code, { filename });
   }
 
   // Once in a context; again with the next batch if it failed.
   async function prepare(handler) {
     if (handler.run) return;
     await script(handler, 'before');
-    handler.run = new AsyncFunction('payload', 'job', handler.body);
+    // Compiled as a script first: only that tells the line of a syntax error.
+    const head = '(async function (payload, job) {';
+    const made = new vm.Script(`${head}${handler.body}\n})`,
+      { filename: handler.name, columnOffset: -head.length });
+    new AsyncFunction('payload', 'job', handler.body); // a body must not close the function
+    handler.run = made.runInThisContext();
+  }
+
+  // The line of the handler's own code that a line of a story is about, or undefined.
+  function lineOf(text) {
+    for (const name of sources) {
+      const at = text.indexOf(`${name}:`);
+      const found = at < 0 ? null : /^(\d+)/.exec(text.slice(at + name.length + 1));
+      if (found) return found[1];
+    }
+    return undefined;
   }
 
   // One line for the job; the whole story goes to its log.
@@ -69,9 +87,8 @@
     const story = error && error.stack ? error.stack : String(error);
     process.stderr.write(story + '\n');
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    // A function made from text begins two lines above its first.
-    const found = /<anonymous>:(\d+):\d+/.exec(story);
-    const line = found ? ` (line ${Number(found[1]) - 2})` : '';
+    const found = story.split('\n').map(lineOf).find((line) => line);
+    const line = found ? ` (line ${found})` : '';
     return `${where}${text}${line}`;
   }
 
@@ -116,6 +133,7 @@
     const job = JSON.parse(line);
     if (typeof job.handler === 'object') {
       handlers.set(job.handler.name, job.handler);
+      sources.add(job.handler.name);
       return;
     }
     current = job.id;

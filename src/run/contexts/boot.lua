@@ -120,15 +120,21 @@ pawl = {
     end,
 }
 
+-- An error tells the handler's own line, not ours.
+local function compiled(code, name)
+    local made, problem = load(code, "=" .. name)
+    return made or error(problem, 0)
+end
+
 local function script(handler, part)
-    if handler[part] then assert(load(handler[part], "=" .. handler.name .. " " .. part))() end
+    if handler[part] then compiled(handler[part], handler.name .. " " .. part)() end
 end
 
 -- Once in a context; again with the next batch if it failed.
 local function prepare(handler)
     if handler.run then return end
     script(handler, "before")
-    handler.run = assert(load("local payload, job = ... " .. handler.body, "=" .. handler.name))
+    handler.run = compiled("local payload, job = ... " .. handler.body, handler.name)
 end
 
 -- One line for the job; the whole story goes to its log.

@@ -139,6 +139,7 @@ sub prepare {
 sub complaint {
     my ($error, $where) = @_;
     my $text = to_bytes($error);
+    $text =~ s/, <\$jobs> (?:line|chunk) \d+\././; # how far we have read is no news
     print STDERR $text =~ /\n\z/ ? $text : "$text\n";
     $text =~ s/\n.*//s;
     return "$where$text";

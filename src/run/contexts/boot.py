@@ -71,13 +71,16 @@ def say(head, text):
 class Handler:
     def __init__(self, parts):
         self.name = parts["name"]
+        SOURCES.add(self.name)
         self.parts = parts
         self.ready = False
 
     def script(self, part):
         code = self.parts.get(part)
         if code:
-            exec(compile(code, "%s %s" % (self.name, part), "exec"), SCOPE)
+            source = "%s %s" % (self.name, part)
+            SOURCES.add(source)
+            exec(compile(code, source, "exec"), SCOPE)
 
     def prepare(self):
         """Once in a context; again with the next batch if it failed."""
@@ -95,13 +98,17 @@ class Handler:
 
 
 def complaint(error, where=""):
-    """One line for the job; the whole story goes to its log."""
+    """One line for the job, with the line of the handler's own code; the whole story goes
+    to its log."""
     traceback.print_exception(type(error), error, error.__traceback__)
-    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
+    line = None
+    text = error
+    if isinstance(error, SyntaxError) and error.filename in SOURCES:
+        line, text = error.lineno, error.msg
     for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith("<"):
+        if frame.filename in SOURCES:
             line = frame.lineno
-    text = "%s%s: %s" % (where, type(error).__name__, error)
+    text = "%s%s: %s" % (where, type(error).__name__, text)
     return text if line is None else "%s (line %d)" % (text, line)
 
 
@@ -171,5 +178,6 @@ def main():
 
 
 HANDLERS = {}
+SOURCES = set()  # what our own code is called in tracebacks
 SCOPE = {"__name__": "pawl", "pawl": pawl}
 main()
