@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "pipeline/broker.h"
+#include "pipeline/meters.h"
 #include "pipeline/processor.h"
 #include "pipeline/status.h"
 #include "pipeline/unit.h"
@@ -361,6 +362,12 @@ static void list_all(Pipeline *pipeline, SignalOrder *order)
     json_object_end(&json);
 }
 
+static void meter_all(Pipeline *pipeline, SignalOrder *order)
+{
+    meters_write(&order->out, pipeline->processors, pipeline->brokers,
+                 clock_now().boot_ms);
+}
+
 static void put_plan(Pipeline *pipeline, SignalOrder *order)
 {
     Err err = pipeline_put(pipeline, order->plan, &order->created, &order->why);
@@ -435,9 +442,9 @@ static bool about_list(Pipeline *pipeline, SignalOrder *order)
         SignalKind kind;
         void (*take)(Pipeline *, SignalOrder *);
     } rows[] = {
-        { ORDER_LIST, list_all },           { ORDER_PUT, put_plan },
-        { ORDER_DROP, drop_plan },          { ORDER_PUT_BROKER, put_broker },
-        { ORDER_DROP_BROKER, drop_broker },
+        { ORDER_METERS, meter_all },      { ORDER_LIST, list_all },
+        { ORDER_PUT, put_plan },          { ORDER_DROP, drop_plan },
+        { ORDER_PUT_BROKER, put_broker }, { ORDER_DROP_BROKER, drop_broker },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].kind != order->kind)

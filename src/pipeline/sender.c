@@ -253,7 +253,7 @@ static void refuse(Sender *sender, const char *unit, const Place *place, int64_t
 static void fail(Sender *sender, const Target *target, const char *unit,
                  const char *problem)
 {
-    char text[ERROR_TEXT_BYTES];
+    char text[2 * ERROR_TEXT_BYTES];
     snprintf(text, sizeof text, "to " SLICE_FMT ": %s", SLICE_ARG(target->to->text),
              problem);
     trouble(sender, unit, text);

@@ -37,9 +37,10 @@ typedef enum SignalKind {
     SIGNAL_IDENTIFY,
     SIGNAL_STATUS, /* of a unit, if one is named */
     SIGNAL_DESTROY,
-    ORDER_PUT,  /* plan: make a processor, or change it */
-    ORDER_LIST, /* all of them, as items */
-    ORDER_DROP, /* it is no longer defined: it stops, its directory stays */
+    ORDER_PUT,    /* plan: make a processor, or change it */
+    ORDER_LIST,   /* all of them, as items */
+    ORDER_METERS, /* all of them, as Prometheus text */
+    ORDER_DROP,   /* it is no longer defined: it stops, its directory stays */
     ORDER_PUT_BROKER,
     ORDER_DROP_BROKER,
 } SignalKind;

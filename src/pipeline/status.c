@@ -20,6 +20,11 @@ static size_t in_state(const Processor *processor, JobState state)
     return count;
 }
 
+size_t processor_running(const Processor *processor)
+{
+    return in_state(processor, JOB_RUNNING) + in_state(processor, JOB_PAUSED);
+}
+
 const char *unit_status(const Processor *processor, const char *name)
 {
     const Buckets *buckets = &processor->buckets;
@@ -100,9 +105,7 @@ void processor_json(JsonOut *json, Processor *processor, int64_t boot_ms)
     json_bool(json, "declared", plan->declared);
     json_bool(json, "processing", processor->open && processor->monitor);
     json_bool(json, "forwarding", processor->open && processor->forwarder);
-    json_int(
-        json, "running",
-        (int64_t)(in_state(processor, JOB_RUNNING) + in_state(processor, JOB_PAUSED)));
+    json_int(json, "running", (int64_t)processor_running(processor));
     counts_json(json, processor, boot_ms);
     active_json(json, processor);
     json_int(json, "paused", (int64_t)in_state(processor, JOB_PAUSED));

@@ -10,6 +10,9 @@
 void processor_json(JsonOut *json, Processor *processor, int64_t boot_ms);
 void broker_json(JsonOut *json, Broker *broker, int64_t boot_ms);
 
+/* Units whose processes are there, stopped or not. */
+size_t processor_running(const Processor *processor);
+
 /* no-input, have-input, in-progress, completed, failed, paused or halted. */
 const char *unit_status(const Processor *processor, const char *unit);
 

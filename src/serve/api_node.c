@@ -6,6 +6,7 @@
 #include "core/node_reasons.h"
 #include "serve/alerts.h"
 #include "serve/api_common.h"
+#include "serve/api_processors.h"
 #include "serve/batch_config.h"
 #include "serve/http.h"
 #include "serve/metrics.h"
@@ -590,15 +591,20 @@ static void reply_metrics(Exchange *exchange, Call *call)
     exchange_reply(exchange, 200, "text/plain; version=0.0.4; charset=utf-8");
 }
 
-static void metrics_looked_at(Exchange *exchange, Call *call)
+static void metrics_of_queues(Exchange *exchange, Call *call)
 {
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
+    (void)call;
     Call *next = exchange_call(exchange, CALL_READ, reply_metrics);
     next->read = read_queue_metrics;
     exchange_send(exchange, next);
+}
+
+static void metrics_looked_at(Exchange *exchange, Call *call)
+{
+    if (call->err)
+        exchange_failed(exchange, call);
+    else
+        api_processors_meter(exchange, metrics_of_queues);
 }
 
 void api_metrics(Exchange *exchange)

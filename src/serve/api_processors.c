@@ -17,6 +17,7 @@ typedef struct Request {
     SignalOrder order;
     int64_t wait_ms; /* 0: none */
     Slice plan_text;
+    Step *then; /* METERS */
 } Request;
 
 static Request *request_new(Exchange *exchange, SignalKind kind)
@@ -72,6 +73,22 @@ void api_processors_list(Exchange *exchange)
 {
     request_new(exchange, ORDER_LIST);
     send_order(exchange, answer);
+}
+
+/* A node without processors, or one that closes, has none to tell. */
+static void metered(Exchange *exchange, Call *call)
+{
+    Request *request = exchange->state;
+    if (!call->err)
+        buf_add_slice(&exchange->out, buf_slice(&request->order.out));
+    buf_done(&request->order.out);
+    request->then(exchange, call);
+}
+
+void api_processors_meter(Exchange *exchange, Step *then)
+{
+    request_new(exchange, ORDER_METERS)->then = then;
+    send_order(exchange, metered);
 }
 
 void api_processor_get(Exchange *exchange)

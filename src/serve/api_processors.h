@@ -5,6 +5,9 @@
 
 #include "serve/exchange.h"
 
+/* Adds what /metrics says about processors to exchange->out, then goes on. */
+void api_processors_meter(Exchange *exchange, Step *then);
+
 void api_processors_list(Exchange *exchange);
 void api_processor_get(Exchange *exchange);
 void api_processor_put(Exchange *exchange);

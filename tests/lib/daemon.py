@@ -66,6 +66,7 @@ class Daemon:
         self.options = list(options)
         self.env = env or {}
         self.process = None
+        self.prefix = [] # a command that runs the daemon: as another user, on another host
         self.log_path = self.data.parent / (self.data.name + ".log")
 
     # --- life ----------------------------------------------------------------------
@@ -77,7 +78,7 @@ class Daemon:
                if not name.startswith("PAWL_")}
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [program(), "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
+                [*self.prefix, program(), "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
                  *self.options, *more],
                 env={**env, **self.env}, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True)
