@@ -205,6 +205,35 @@ def test_reset_active(gated):
     running(gated, "u") # the monitor was on: it is taken again
 
 
+STUBBORN = ('trap "" TERM; (trap "" TERM; while :; do sleep 0.05; done) & '
+            'echo x > "$PAWL_OUTPUT"; while :; do sleep 0.05; done')
+POLITE = ('trap \'echo told > "$MARK"; exit 0\' TERM; echo x > "$PAWL_OUTPUT"; '
+          'while :; do sleep 0.05; done')
+
+
+def test_a_reset_asks_first_and_kills_then(make, home, node):
+    """S4.23: every process of the run gets TERM; one that does not listen, and what it
+    started, gets KILL after the grace. The reset answers when none is left."""
+    mark = home.path / "told"
+    polite = make(POLITE, env=[f"MARK={mark}"])
+    polite.put("u")
+    running(polite, "u")
+    polite.signal("stop-monitor")
+    polite.signal("reset-active")
+    assert mark.read_text() == "told\n"
+    assert polite.where("u") == ["input/work"] # though it left with 0: it was undone
+    before = set(node.jobs())
+    stubborn = make(STUBBORN)
+    stubborn.put("v")
+    running(stubborn, "v")
+    mine = wait_for(lambda: set(node.jobs()) - before, WAIT, "it does not run") or \
+        set(node.jobs()) - before
+    stubborn.signal("stop-monitor")
+    stubborn.signal("reset-active", "v")
+    assert stubborn.where("v") == ["input/work"]
+    wait_for(lambda: not any(alive(pid) for pid in mine), WAIT, "its processes live on")
+
+
 def test_a_reset_of_one_unit_leaves_the_others(gated):
     """S4.31"""
     gated.put("a")

@@ -55,10 +55,10 @@ class Load:
 
 
 class Pipeline:
-    def __init__(self, place, seed, units=400):
+    def __init__(self, place, seed, units=400, data=None):
         self.units = units
         self.place, self.rng = place, random.Random(seed)
-        self.node = place.daemon("--slots", "8", "--set", "daemon.grace=500ms")
+        self.node = place.daemon("--slots", "8", "--set", "daemon.grace=500ms", data=data)
         self.rsyncd = None
         self.kills = collections.Counter()
         self.load = None
