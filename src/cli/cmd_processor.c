@@ -133,6 +133,142 @@ static void show_problems(Buf *out, const Cli *cli, const Doc *problems)
     }
 }
 
+/* The screen: what is where, how fast, for how long; then how it was made. */
+typedef enum ShowAs {
+    AS_COUNT,
+    AS_SWITCH,
+    AS_RATE,
+    AS_SECONDS,
+    AS_NAMES,
+    AS_SPREAD
+} ShowAs;
+
+typedef struct ScreenRow {
+    const char *label;
+    const char *key;
+    ShowAs as;
+} ScreenRow;
+
+static const ScreenRow screen[] = {
+    { "input", "processing", AS_SWITCH },
+    { "  slots", "slots", AS_COUNT },
+    { "  running", "running", AS_COUNT },
+    { "  receiving", "receiving", AS_COUNT },
+    { "  waiting", "waiting", AS_COUNT },
+    { "  active", "active", AS_NAMES },
+    { "  paused", "paused", AS_COUNT },
+    { "  halted", "halted", AS_COUNT },
+    { "  retrying", "retrying", AS_COUNT },
+    { "  processed", "processed", AS_COUNT },
+    { "  failed", "failed", AS_COUNT },
+    { "output", "forwarding", AS_SWITCH },
+    { "  unsent", "finished", AS_COUNT },
+    { "  sent", "sent", AS_COUNT },
+    { "  failed", "output_failed", AS_COUNT },
+    { "  transfers", "transfers", AS_COUNT },
+    { "rate processing", "rate_processing", AS_RATE },
+    { "rate forwarding", "rate_forwarding", AS_RATE },
+    { "uptime", "uptime", AS_SECONDS },
+    { "without work", "waiting_seconds", AS_SECONDS },
+    { "input off", "off_seconds", AS_SECONDS },
+    { "unit seconds", "unit_seconds", AS_SPREAD },
+};
+
+/* Shown in another way, or of no use to people. */
+static const char *const apart[] = { "name",
+                                     "id",
+                                     "node",
+                                     "up",
+                                     "active_count",
+                                     "rate_processing_overall",
+                                     "rate_forwarding_overall",
+                                     "completed_total",
+                                     "failed_total",
+                                     "forwarded_total",
+                                     "problems" };
+
+static void seconds_add(Buf *out, double seconds)
+{
+    char text[DURATION_TEXT_BYTES];
+    int64_t ms = (int64_t)(seconds * (double)MS_PER_S);
+    buf_add_text(
+        out, duration_human(ms >= 10 * MS_PER_S ? ms / MS_PER_S * MS_PER_S : ms, text));
+}
+
+static void names_add(Buf *out, const Doc *doc)
+{
+    const char *before = ": ";
+    buf_printf(out, "%lld", (long long)doc_int(doc, "active_count", 0));
+    for (const Doc *at = doc_first(doc_get(doc, "active")); at; at = doc_next(at)) {
+        buf_add_text(out, before);
+        safe_add(out, doc_as_text(at));
+        before = ", ";
+    }
+}
+
+static void spread_add(Buf *out, const Doc *doc)
+{
+    static const char *const parts[] = { "min", "avg", "max" };
+    for (size_t i = 0; i < 3; i++) {
+        buf_printf(out, "%s%s ", i ? ", " : "", parts[i]);
+        seconds_add(out, doc_number(doc, parts[i], 0));
+    }
+}
+
+static void screen_value(Buf *out, const Doc *doc, const ScreenRow *row)
+{
+    char overall[64];
+    switch (row->as) {
+    case AS_COUNT:
+        buf_printf(out, "%lld", (long long)doc_int(doc, row->key, 0));
+        return;
+    case AS_SWITCH:
+        buf_add_text(out, doc_bool(doc, row->key) ? "on" : "off");
+        return;
+    case AS_RATE:
+        snprintf(overall, sizeof overall, "%s_overall", row->key);
+        buf_printf(out, "%.2f/s in the last minute, %.2f/s since the start",
+                   doc_number(doc, row->key, 0), doc_number(doc, overall, 0));
+        return;
+    case AS_SECONDS:
+        seconds_add(out, doc_number(doc, row->key, 0));
+        return;
+    case AS_NAMES:
+        names_add(out, doc);
+        return;
+    case AS_SPREAD:
+        spread_add(out, doc_get(doc, row->key));
+        return;
+    }
+}
+
+static bool on_screen(Slice key)
+{
+    for (size_t i = 0; i < sizeof screen / sizeof *screen; i++)
+        if (slice_is(key, screen[i].key))
+            return true;
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        if (slice_is(key, apart[i]))
+            return true;
+    return false;
+}
+
+static void show_screen(Buf *out, const Cli *cli, const Doc *doc)
+{
+    bool up = doc_bool(doc, "up");
+    safe_add(out, doc_text(doc, "name"));
+    buf_printf(out, " is %s%s%s on ", term_on(&cli->out, up ? COLOUR_PLAIN : COLOUR_RED),
+               up ? "up" : "down", term_off(&cli->out, up ? COLOUR_PLAIN : COLOUR_RED));
+    safe_add(out, doc_text(doc, "node"));
+    buf_add_char(out, '\n');
+    for (size_t i = 0; i < sizeof screen / sizeof *screen; i++) {
+        buf_printf(out, "%s%-*s%s", term_on(&cli->out, COLOUR_DIM), LABEL_WIDTH,
+                   screen[i].label, term_off(&cli->out, COLOUR_DIM));
+        screen_value(out, doc, &screen[i]);
+        buf_add_char(out, '\n');
+    }
+}
+
 static void show_status(Cli *cli, const Doc *doc)
 {
     Buf out = { 0 };
@@ -140,8 +276,11 @@ static void show_status(Cli *cli, const Doc *doc)
         doc_write(doc, &out);
         buf_add_char(&out, '\n');
     } else {
+        bool whole = !doc_is_null(doc_get(doc, "slots")); /* else it is one unit */
+        if (whole)
+            show_screen(&out, cli, doc);
         for (const Doc *field = doc_first(doc); field; field = doc_next(field))
-            if (!slice_is(doc_key(field), "problems"))
+            if (!whole || !on_screen(doc_key(field)))
                 show_field(&out, cli, field);
         show_problems(&out, cli, doc_get(doc, "problems"));
     }

@@ -14,17 +14,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, kill, program # noqa: E402
+from lib.parts import PAGE, whole          # noqa: E402
 from lib.processor import WAIT, Processor  # noqa: E402
 
 PARTS = [f"page {i}" for i in range(60)]
-# Some output, a pause in the middle, more output: half a page could show.
-PAGE = '''#!/bin/sh -e
-echo "$1" >> "$RUNS"
-echo "begin $1"
-sleep 0.02
-seq 200
-echo "end $1"
-'''
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +37,6 @@ def page(home):
     path.write_text(PAGE)
     path.chmod(0o755)
     return path
-
-
-def whole(parts):
-    body = "".join(f"{i}\n" for i in range(1, 201))
-    return "".join(f"begin {part}\n{body}end {part}\n" for part in parts)
 
 
 def make(node, page, home, name):

@@ -529,7 +529,14 @@ def test_the_command_line(node, home):
     assert "cli" in pawl("processor", "ls")
     assert "completed" in pawl("processor", "status", "cli", "u")
     screen = pawl("processor", "status", "cli")
-    assert "unit seconds" in screen and "waiting" in screen
+    rows = {line[:18].strip(): line[18:] for line in screen.splitlines()}
+    assert rows["input"] == "on" and rows["output"] == "off" and rows["slots"] == "2"
+    assert rows["waiting"] == "0" and rows["active"] == "0" and rows["processed"] == "1"
+    assert rows["unsent"] == "1" and rows["sent"] == "0" and rows["receiving"] == "0"
+    assert {"running", "paused", "halted", "failed", "uptime", "without work", "input off",
+            "transfers", "directory", "command"} <= set(rows)
+    assert "in the last minute" in rows["rate processing"] and "/s" in rows["rate forwarding"]
+    assert rows["unit seconds"].startswith("min ") and "avg" in rows["unit seconds"]
     assert json.loads(pawl("processor", "status", "cli", "--json"))["slots"] == 2
     pawl("processor", "stop-monitor", "--all")
     assert all(not item["processing"] for item in node.api().get("/processors")["items"])
