@@ -543,8 +543,11 @@ static void settle_all(Pipeline *pipeline, int64_t boot_ms)
             sender_settle(&at->sender, boot_ms);
 }
 
+/* Orders are taken out first: what had happened when one was given is then among the
+ * notes. So who waited for the end of a job and asks finds the unit where it belongs. */
 static void take_mail(Pipeline *pipeline, int64_t boot_ms)
 {
+    Mail *orders = mailbox_take(&pipeline->orders);
     for (Mail *mail = mailbox_take(&pipeline->notes); mail;) {
         Mail *next = mail->next;
         take_note(pipeline, (const Note *)(const void *)mail, boot_ms);
@@ -558,7 +561,9 @@ static void take_mail(Pipeline *pipeline, int64_t boot_ms)
         mail = next;
     }
     settle_all(pipeline, boot_ms);
-    for (Mail *mail = mailbox_take(&pipeline->orders); mail;) {
+    for (Processor *at = pipeline->processors; at && orders; at = at->next)
+        units_finish(at, boot_ms);
+    for (Mail *mail = orders; mail;) {
         Mail *next = mail->next;
         take_order(pipeline, (SignalOrder *)(void *)mail);
         mail = next;
