@@ -42,6 +42,19 @@ void buf_add_char(Buf *buf, char c)
     buf->bytes++;
 }
 
+void buf_add_int(Buf *buf, int64_t value)
+{
+    char digits[20]; /* of 2^63, and the sign */
+    size_t at = sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        digits[--at] = '-';
+    buf_add(buf, digits + at, sizeof digits - at);
+}
+
 void buf_printf(Buf *buf, const char *format, ...)
 {
     va_list args;

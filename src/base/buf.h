@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+#include <stdint.h>
+
 typedef struct Buf {
     char *data;
     size_t bytes;
@@ -18,6 +20,7 @@ void buf_add(Buf *buf, const void *data, size_t bytes);
 void buf_add_slice(Buf *buf, Slice slice);
 void buf_add_text(Buf *buf, const char *text);
 void buf_add_char(Buf *buf, char c);
+void buf_add_int(Buf *buf, int64_t value); /* as %lld, in a tenth of its time */
 void buf_printf(Buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_clear(Buf *buf);
 void buf_done(Buf *buf);

@@ -142,7 +142,7 @@ void json_cstr(JsonOut *json, const char *key, const char *value)
 void json_int(JsonOut *json, const char *key, int64_t value)
 {
     key_before(json, key);
-    buf_printf(json->out, "%lld", (long long)value);
+    buf_add_int(json->out, value);
 }
 
 void json_double(JsonOut *json, const char *key, double value)

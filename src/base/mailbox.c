@@ -23,7 +23,7 @@ void mailbox_done(Mailbox *box)
     pthread_mutex_destroy(&box->lock);
 }
 
-void mailbox_put(Mailbox *box, Mail *mail)
+bool mailbox_put_quiet(Mailbox *box, Mail *mail)
 {
     mail->next = NULL;
     pthread_mutex_lock(&box->lock);
@@ -31,7 +31,12 @@ void mailbox_put(Mailbox *box, Mail *mail)
     *box->last = mail;
     box->last = &mail->next;
     pthread_mutex_unlock(&box->lock);
-    if (!was_empty)
+    return was_empty;
+}
+
+void mailbox_put(Mailbox *box, Mail *mail)
+{
+    if (!mailbox_put_quiet(box, mail))
         return;
     pthread_cond_signal(&box->filled); /* without the lock, which the taker wants next */
     if (box->wake)

@@ -47,6 +47,14 @@ void civil_from_days(int64_t days, int64_t *out_year, int *out_month, int *out_d
     *out_year = year_of_era + era * 400 + (*out_month <= 2);
 }
 
+/* Over the zeros that end at `end`. Every answer has times: printf would be a good part
+ * of what it costs. */
+static void put_digits(char *end, int value)
+{
+    for (; value; value /= 10)
+        *--end = (char)('0' + value % 10);
+}
+
 char *time_text(int64_t wall_ms, char out[TIME_TEXT_BYTES])
 {
     if (wall_ms == TIME_NEVER) {
@@ -59,10 +67,21 @@ char *time_text(int64_t wall_ms, char out[TIME_TEXT_BYTES])
     int month;
     int day;
     civil_from_days(days, &year, &month, &day);
-    snprintf(out, TIME_TEXT_BYTES, "%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ",
-             (long long)year, month, day, (int)(rest / MS_PER_HOUR),
-             (int)(rest / MS_PER_MIN % 60), (int)(rest / MS_PER_S % 60),
-             (int)(rest % MS_PER_S));
+    if (year < 0 || year > 9999) {
+        snprintf(out, TIME_TEXT_BYTES, "%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                 (long long)year, month, day, (int)(rest / MS_PER_HOUR),
+                 (int)(rest / MS_PER_MIN % 60), (int)(rest / MS_PER_S % 60),
+                 (int)(rest % MS_PER_S));
+        return out;
+    }
+    memcpy(out, "0000-00-00T00:00:00.000Z", sizeof "0000-00-00T00:00:00.000Z");
+    put_digits(out + 4, (int)year);
+    put_digits(out + 7, month);
+    put_digits(out + 10, day);
+    put_digits(out + 13, (int)(rest / MS_PER_HOUR));
+    put_digits(out + 16, (int)(rest / MS_PER_MIN % 60));
+    put_digits(out + 19, (int)(rest / MS_PER_S % 60));
+    put_digits(out + 23, (int)(rest % MS_PER_S));
     return out;
 }
 

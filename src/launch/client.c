@@ -15,16 +15,16 @@
 
 #define STARTS_MAX 16 /* under way: enough to keep the launcher busy, few descriptors */
 
-typedef struct Packet {
-    struct Packet *next;
+struct LaunchPacket {
+    LaunchPacket *next;
     LaunchMessage message;
     int fds[LAUNCH_FD_MOST]; /* those of OUT_R and ERR_R are borrowed */
     size_t fd_count;
-} Packet;
+};
 
 typedef struct PacketQueue {
-    Packet *first;
-    Packet **last;
+    LaunchPacket *first;
+    LaunchPacket **last;
 } PacketQueue;
 
 typedef struct StartKey {
@@ -91,7 +91,7 @@ Err launch_open(LaunchClient **out_client, const char *data_dir, const char *pro
     return ERR_OK;
 }
 
-static void packet_free(Packet *packet)
+void launch_drop(LaunchPacket *packet)
 {
     for (size_t i = 0; i < packet->fd_count; i++)
         if (i != LAUNCH_FD_OUT_R && i != LAUNCH_FD_ERR_R)
@@ -99,16 +99,16 @@ static void packet_free(Packet *packet)
     mem_free(packet);
 }
 
-static Packet *queue_take(PacketQueue *queue)
+static LaunchPacket *queue_take(PacketQueue *queue)
 {
-    Packet *packet = queue->first;
+    LaunchPacket *packet = queue->first;
     queue->first = packet->next;
     if (!queue->first)
         queue->last = &queue->first;
     return packet;
 }
 
-static void queue_put(PacketQueue *queue, Packet *packet)
+static void queue_put(PacketQueue *queue, LaunchPacket *packet)
 {
     *queue->last = packet;
     queue->last = &packet->next;
@@ -117,9 +117,9 @@ static void queue_put(PacketQueue *queue, Packet *packet)
 void launch_close(LaunchClient *client)
 {
     while (client->starts.first)
-        packet_free(queue_take(&client->starts));
+        launch_drop(queue_take(&client->starts));
     while (client->others.first)
-        packet_free(queue_take(&client->others));
+        launch_drop(queue_take(&client->others));
     buf_done(&client->spec);
     close(client->fd);
     mem_free(client);
@@ -169,7 +169,7 @@ bool launch_wants_write(const LaunchClient *client)
            (client->starts.first && client->starts.first->message.kind != LAUNCH_START);
 }
 
-static bool send_packet(LaunchClient *client, Packet *packet)
+static bool send_packet(LaunchClient *client, LaunchPacket *packet)
 {
     union {
         struct cmsghdr head;
@@ -195,19 +195,19 @@ static void flush(LaunchClient *client)
     PacketQueue *queues[] = { &client->others, &client->starts };
     for (size_t i = 0; i < 2; i++)
         while (may_send(client, queues[i])) {
-            Packet *packet = queues[i]->first;
+            LaunchPacket *packet = queues[i]->first;
             if (!send_packet(client, packet))
                 return;
             if (packet->message.kind == LAUNCH_START)
                 *start_slot(client, 0, 0) =
                     (StartKey){ packet->message.id, packet->message.attempt };
-            packet_free(queue_take(queues[i]));
+            launch_drop(queue_take(queues[i]));
         }
 }
 
-static Packet *packet_new(LaunchKind kind, JobId id, uint32_t attempt)
+static LaunchPacket *packet_new(LaunchKind kind, JobId id, uint32_t attempt)
 {
-    Packet *packet = MEM_NEW(Packet);
+    LaunchPacket *packet = MEM_NEW(LaunchPacket);
     packet->message.magic = LAUNCH_MAGIC;
     packet->message.kind = (uint32_t)kind;
     packet->message.id = id;
@@ -216,10 +216,10 @@ static Packet *packet_new(LaunchKind kind, JobId id, uint32_t attempt)
 }
 
 /* A request about an attempt whose start has not been sent must not overtake it. */
-static void put_other(LaunchClient *client, Packet *packet)
+static void put_other(LaunchClient *client, LaunchPacket *packet)
 {
     PacketQueue *queue = &client->others;
-    for (const Packet *start = client->starts.first; start; start = start->next)
+    for (const LaunchPacket *start = client->starts.first; start; start = start->next)
         if (start->message.id == packet->message.id &&
             start->message.attempt == packet->message.attempt)
             queue = &client->starts;
@@ -229,7 +229,7 @@ static void put_other(LaunchClient *client, Packet *packet)
 
 void launch_signal(LaunchClient *client, JobId id, uint32_t attempt, int signal_number)
 {
-    Packet *packet = packet_new(LAUNCH_SIGNAL, id, attempt);
+    LaunchPacket *packet = packet_new(LAUNCH_SIGNAL, id, attempt);
     packet->message.number = signal_number;
     put_other(client, packet);
 }
@@ -246,7 +246,7 @@ void launch_forget(LaunchClient *client, JobId id, uint32_t attempt)
 
 void launch_deadline(LaunchClient *client, JobId id, uint32_t attempt, int64_t boot_ms)
 {
-    Packet *packet = packet_new(LAUNCH_DEADLINE, id, attempt);
+    LaunchPacket *packet = packet_new(LAUNCH_DEADLINE, id, attempt);
     packet->message.time_ms = boot_ms;
     put_other(client, packet);
 }
@@ -308,7 +308,8 @@ static Err spec_file(LaunchClient *client, const LaunchStart *start, int *out_fd
     return err;
 }
 
-Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
+Err launch_prepare(LaunchClient *client, const LaunchStart *start, LaunchPacket **out,
+                   Error *why)
 {
     int spec = -1;
     bool old = start->user && client->version < 2;
@@ -322,7 +323,7 @@ Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
             close(start->reply_w);
         return err;
     }
-    Packet *packet = packet_new(LAUNCH_START, start->id, start->attempt);
+    LaunchPacket *packet = packet_new(LAUNCH_START, start->id, start->attempt);
     packet->message.flags = start->flags;
     packet->message.account = start->user != NULL;
     snprintf(packet->message.mark, sizeof packet->message.mark, "%s", start->mark);
@@ -334,9 +335,23 @@ Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
     packet->fds[LAUNCH_FD_OUT_R] = start->out_r;
     packet->fds[LAUNCH_FD_ERR_R] = start->err_r;
     packet->fds[LAUNCH_FD_REPLY] = start->reply_w;
+    *out = packet;
+    return ERR_OK;
+}
+
+void launch_go(LaunchClient *client, LaunchPacket *packet)
+{
     queue_put(&client->starts, packet);
     flush(client);
-    return ERR_OK;
+}
+
+Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why)
+{
+    LaunchPacket *packet = NULL;
+    Err err = launch_prepare(client, start, &packet, why);
+    if (!err)
+        launch_go(client, packet);
+    return err;
 }
 
 static void answered(LaunchClient *client, const LaunchMessage *message)

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 typedef struct LaunchClient LaunchClient;
+typedef struct LaunchPacket LaunchPacket; /* a start that only has to be sent */
 
 /* What to start. Lists are items each ended by NUL. */
 typedef struct LaunchStart {
@@ -69,6 +70,14 @@ MUST_CHECK Err launch_dispatch(LaunchClient *client, const LaunchHandlers *handl
 /* ERR_LIMIT, ERR_UNSUPPORTED (an old launcher cannot switch accounts) or an error of the
  * memory file: nothing was sent. */
 MUST_CHECK Err launch_start(LaunchClient *client, const LaunchStart *start, Error *why);
+
+/* The same in two steps: what takes time, and the word. *out is given to launch_go or
+ * launch_drop. The client that sends it may be another one. */
+MUST_CHECK Err launch_prepare(LaunchClient *client, const LaunchStart *start,
+                              LaunchPacket **out, Error *why);
+void launch_go(LaunchClient *client, LaunchPacket *packet);
+void launch_drop(LaunchPacket *packet);
+
 void launch_signal(LaunchClient *client, JobId id, uint32_t attempt, int signal_number);
 void launch_list(LaunchClient *client);
 void launch_forget(LaunchClient *client, JobId id, uint32_t attempt);

@@ -62,6 +62,8 @@ void attempt_free(RunAttempt *attempt)
             close(attempt->streams[i].fd);
         spool_done(&attempt->streams[i].spool);
     }
+    if (attempt->packet)
+        launch_drop(attempt->packet);
     if (attempt->said)
         said_done(attempt->said);
     mem_free(attempt->said);
@@ -156,8 +158,8 @@ static bool pipes_open(const Runner *runner, Slice input, Pipes *out)
     return false;
 }
 
-static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepared,
-                      const Pipes *pipes)
+static void make_packet(Runner *runner, RunAttempt *attempt, const Prepared *prepared,
+                        const Pipes *pipes)
 {
     LaunchStart start = { .id = prepared->id,
                           .attempt = prepared->attempt,
@@ -178,7 +180,7 @@ static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepa
                           .out_r = pipes->out[0],
                           .err_r = pipes->err[0] };
     Error why = { 0 };
-    Err err = launch_start(runner->client, &start, &why);
+    Err err = launch_prepare(runner->client, &start, &attempt->packet, &why);
     if (!err)
         return;
     RunNews *news = news_new(RUN_FAILED, attempt);
@@ -190,7 +192,7 @@ static void hand_over(Runner *runner, RunAttempt *attempt, const Prepared *prepa
     over(runner, attempt, news);
 }
 
-void attempt_start(Runner *runner, Prepared *prepared)
+void attempt_prepare(Runner *runner, Prepared *prepared)
 {
     if (attempt_find(runner, prepared->id, prepared->attempt))
         return;
@@ -220,7 +222,17 @@ void attempt_start(Runner *runner, Prepared *prepared)
     }
     int fds[] = { pipes.out[0], pipes.err[0] };
     streams_open(runner, attempt, fds, true);
-    hand_over(runner, attempt, prepared, &pipes);
+    make_packet(runner, attempt, prepared, &pipes);
+}
+
+void attempt_go(Runner *runner, JobId id, uint32_t number)
+{
+    RunAttempt *attempt = attempt_find(runner, id, number);
+    if (!attempt || attempt->phase != PHASE_PREPARED)
+        return; /* it could not be prepared, which was told */
+    attempt->phase = PHASE_STARTING;
+    launch_go(runner->client, attempt->packet);
+    attempt->packet = NULL;
 }
 
 static void started(Runner *runner, RunAttempt *attempt, const LaunchMessage *message)
@@ -379,7 +391,8 @@ static RunAttempt *find_lost(const Runner *runner)
     MapEntry entry;
     for (size_t at = 0; map_next(&runner->attempts, &at, &entry);)
         for (RunAttempt *attempt = entry.value; attempt; attempt = attempt->next)
-            if (!attempt->seen && attempt->phase != PHASE_OVER)
+            if (!attempt->seen && attempt->phase != PHASE_OVER &&
+                attempt->phase != PHASE_PREPARED)
                 return attempt;
     return NULL;
 }

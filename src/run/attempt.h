@@ -7,7 +7,8 @@
 #include "run/runner.h"
 
 RunAttempt *attempt_find(const Runner *runner, JobId id, uint32_t attempt);
-void attempt_start(Runner *runner, Prepared *prepared);
+void attempt_prepare(Runner *runner, Prepared *prepared); /* then it waits for: */
+void attempt_go(Runner *runner, JobId id, uint32_t attempt);
 void attempt_forget(Runner *runner, JobId id, uint32_t attempt);
 void attempt_free(RunAttempt *attempt);
 void attempts_list_begin(Runner *runner);

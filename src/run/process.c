@@ -20,6 +20,8 @@
 
 typedef enum OrderKind {
     ORDER_START,
+    ORDER_PREPARE,
+    ORDER_GO,
     ORDER_BATCH,
     ORDER_SIGNAL,
     ORDER_FORGET,
@@ -60,11 +62,35 @@ static void give(Runner *runner, Order *order)
     mailbox_put(&runner->orders, &order->mail);
 }
 
-void runner_start(Runner *runner, const RunOrder *run)
+static void give_run(Runner *runner, OrderKind kind, const RunOrder *run)
 {
-    Order *order = order_new(ORDER_START, run->job->id, run->job->attempt);
+    Order *order = order_new(kind, run->job->id, run->job->attempt);
     prepare(&runner->base, run, &order->prepared);
     give(runner, order);
+}
+
+void runner_start(Runner *runner, const RunOrder *run)
+{
+    give_run(runner, ORDER_START, run);
+}
+
+void runner_prepare(Runner *runner, const RunOrder *run)
+{
+    give_run(runner, ORDER_PREPARE, run);
+}
+
+void runner_go(Runner *runner, JobId id, uint32_t number)
+{
+    bool done = false;
+    if (pthread_mutex_trylock(&runner->lock) == 0) {
+        done =
+            runner->listed && !runner->contexts_dying && attempt_find(runner, id, number);
+        if (done)
+            attempt_go(runner, id, number);
+        pthread_mutex_unlock(&runner->lock);
+    }
+    if (!done)
+        give(runner, order_new(ORDER_GO, id, number));
 }
 
 void runner_give(Runner *runner, const RunBatch *batch)
@@ -123,7 +149,14 @@ static void obey(Runner *runner, Order *order)
     bool runs = attempt && attempt->phase != PHASE_OVER;
     switch (order->kind) {
     case ORDER_START:
-        attempt_start(runner, &order->prepared);
+        attempt_prepare(runner, &order->prepared);
+        attempt_go(runner, order->id, order->attempt);
+        break;
+    case ORDER_PREPARE:
+        attempt_prepare(runner, &order->prepared);
+        break;
+    case ORDER_GO:
+        attempt_go(runner, order->id, order->attempt);
         break;
     case ORDER_BATCH:
         context_give(runner, &order->batch);
@@ -246,10 +279,14 @@ static int next_wait(const Runner *runner)
 static void *work(void *context)
 {
     Runner *runner = context;
+    pthread_mutex_lock(&runner->lock);
     connected(runner);
     while (!runner->stop) {
         struct epoll_event events[EVENTS_MAX];
-        int count = epoll_wait(runner->epoll_fd, events, EVENTS_MAX, next_wait(runner));
+        int wait_ms = next_wait(runner);
+        pthread_mutex_unlock(&runner->lock);
+        int count = epoll_wait(runner->epoll_fd, events, EVENTS_MAX, wait_ms);
+        pthread_mutex_lock(&runner->lock);
         for (int i = 0; i < count; i++) {
             uint64_t ones;
             if (events[i].data.ptr == &runner->wake_fd) {
@@ -274,6 +311,7 @@ static void *work(void *context)
     contexts_done(runner);
     if (runner->client)
         launch_quit(runner->client);
+    pthread_mutex_unlock(&runner->lock);
     return NULL;
 }
 
@@ -291,6 +329,7 @@ static void runner_free(Runner *runner)
         launch_close(runner->client);
     folders_close(&runner->folders);
     mailbox_done(&runner->orders);
+    pthread_mutex_destroy(&runner->lock);
     close(runner->wake_fd);
     close(runner->epoll_fd);
     close(runner->context_epoll);
@@ -325,6 +364,7 @@ Err runner_open(Runner **out_runner, const RunnerOptions *options, Error *why)
     runner->news = options->news;
     prepare_base_init(&runner->base, options);
     mailbox_init(&runner->orders);
+    pthread_mutex_init(&runner->lock, NULL);
     runner->orders.wake = wake;
     runner->orders.wake_context = runner;
     runner->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -50,6 +50,16 @@ typedef struct RunOrder {
     uint32_t limit_count;
 } RunOrder;
 
+/* Does all that takes time, for a start that is decided but not durable yet; the attempt
+ * then waits for the word. One that is never given leaves nothing behind but a folder,
+ * which the next daemon removes. */
+void runner_prepare(Runner *runner, const RunOrder *order);
+
+/* The word. Given to the launcher by this very thread if the runner's has prepared the
+ * attempt and sleeps: a start in time saves waking it. */
+void runner_go(Runner *runner, JobId id, uint32_t attempt);
+
+/* Both at once. */
 void runner_start(Runner *runner, const RunOrder *order);
 
 #define CONTEXT_JOBS_DEFAULT    1000

@@ -123,6 +123,44 @@ static void the_environment_is_exact(void **state)
     runner_forget(f->runner, job.id, 1);
 }
 
+static void prepare_true(Fixture *f, JobId id)
+{
+    Job job = job_default();
+    job.id = id;
+    job.attempt = 1;
+    job.command = SLICE_LITERAL("true\0");
+    runner_prepare(f->runner,
+                   &(RunOrder){ .job = &job, .document = SLICE_LITERAL("{}") });
+}
+
+/* The first waits for its word while the second gets it at once, prepared or not. */
+static void a_prepared_attempt_starts_at_the_word(void **state)
+{
+    Fixture *f = *state;
+    char folder[FOLDER_PATH_BYTES];
+    prepare_true(f, 71);
+    prepare_true(f, 72);
+    runner_go(f->runner, 72, 1);
+    assert_int_equal(expect(f, RUN_ENDED, 72)->end.exit_status, 0);
+    forget(f, 72);
+    assert_int_equal(access(folder_path(f->dir, FOLDER_RUN, 71, 1, folder), F_OK), 0);
+    runner_go(f->runner, 71, 1); /* on this thread: the runner's has nothing to do */
+    assert_int_equal(expect(f, RUN_ENDED, 71)->end.exit_status, 0);
+    forget(f, 71);
+}
+
+/* It ends with its runner: nothing was told to the launcher, nothing leaks. */
+static void an_attempt_without_the_word_never_starts(void **state)
+{
+    Fixture *f = *state;
+    prepare_true(f, 73);
+    runner_go(f->runner, 74, 1); /* of no attempt: does nothing */
+    Try other = { .id = 75, .argv = { "true" } };
+    assert_int_equal(run(f, &other)->exit_status, 0);
+    assert_int_equal(count_kept(f, RUN_STARTED, 73), 0);
+    forget(f, 75);
+}
+
 static void a_job_finds_its_folders_and_no_descriptors(void **state)
 {
     Fixture *f = *state;
@@ -482,6 +520,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         RUN_TEST(a_job_runs_and_tells_its_end),
         RUN_TEST(the_environment_is_exact),
+        RUN_TEST(a_prepared_attempt_starts_at_the_word),
+        RUN_TEST(an_attempt_without_the_word_never_starts),
         RUN_TEST(a_job_finds_its_folders_and_no_descriptors),
         RUN_TEST(the_payload_is_on_standard_input),
         RUN_TEST(what_cannot_start_says_why),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runner.h - inside of the runner (process.h): its thread's state.
  *
- * Everything here belongs to the runner's thread, but for the two mailboxes and `base`,
- * which no one changes. process.c has the doors and the loop, attempt.c the life of an
- * attempt, stream.c its output, news.c what the loop is told. */
+ * Everything here belongs to whoever holds the runner's lock, but for the two mailboxes
+ * and `base`, which no one changes. The runner's thread lets go of the lock only while it
+ * sleeps; runner_go takes it if that is so. process.c has the doors and the loop,
+ * attempt.c the life of an attempt, stream.c its output, news.c what the loop is told. */
 #ifndef RUN_RUNNER_H
 #define RUN_RUNNER_H
 
@@ -16,6 +17,7 @@
 #include "run/spool.h"
 
 typedef enum RunPhase {
+    PHASE_PREPARED, /* `packet` waits for the word */
     PHASE_STARTING, /* the launcher has not answered */
     PHASE_RUNNING,
     PHASE_OVER, /* told; kept until it is forgotten */
@@ -37,6 +39,7 @@ struct RunAttempt {
     uint32_t attempt;
     uint32_t flags; /* as in Prepared; the launcher keeps them for the next daemon */
     RunPhase phase;
+    LaunchPacket *packet; /* PHASE_PREPARED */
     Stream streams[OUTPUT_STREAMS];
     Said *said; /* NULL: its lines are all log */
     int64_t progress_told_ms;
@@ -63,6 +66,7 @@ struct Runner {
     int epoll_fd;
     int null_fd;
     pthread_t thread;
+    pthread_mutex_t lock;
     LaunchClient *client; /* NULL: the launcher is gone */
     bool listed;          /* orders are obeyed: we know what runs */
     bool told_listed;     /* not the first list */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bodies.c - whole jobs between acceptance and start; see Bodies in inside.h. */
-#include "serve/inside.h"
+/* bodies.c - see bodies.h. */
+#include "serve/bodies.h"
 
 #define BODIES_BYTES_MAX ((size_t)8 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */
@@ -58,6 +58,11 @@ Body *bodies_take(Bodies *bodies, JobId id)
     if (body)
         unlink_body(bodies, body);
     return body;
+}
+
+const Body *bodies_find(const Bodies *bodies, JobId id)
+{
+    return map_find(&bodies->by_id, id);
 }
 
 Err body_job(const Body *body, Job *out_job)

@@ -1,36 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon.c - see daemon.h. Here: opening and closing in order, the loop, signals. */
+/* daemon.c - see daemon.h. Here: opening and closing in order. The loop is loop.c. */
 #include "serve/inside.h"
 
 #include "serve/alerts.h"
 
 #include "base/log.h"
 #include "serve/claim_key.h"
+#include "serve/loop.h"
 #include "serve/processors.h"
 #include "serve/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ADOPT_WAIT_MS    (20 * MS_PER_S) /* for the launcher to tell what it has */
-#define STOP_FLUSH_MS    (5 * MS_PER_S)  /* for the last answers to be durable */
-#define SECOND_SIGNAL_MS 300
-#define SPIN_NS          500000            /* twice what a sync takes on a good disk */
-#define LARGE_BYTES      ((size_t)4 << 20) /* a record for which room is made first */
-#define LARGE_ROOM_MS    (2 * MS_PER_S)
-#define KILL_AFTER_MS    (2 * MS_PER_S) /* beyond the grace, at the second signal */
-
-static void wake_loop(void *context)
-{
-    Daemon *daemon = context;
-    uv_async_send(&daemon->wake);
-}
+#define ADOPT_WAIT_MS  (20 * MS_PER_S)    /* for the launcher to tell what it has */
+#define LARGE_BYTES    ((size_t)4 << 20)  /* a record for which room is made first */
+#define HERE_BYTES_MAX ((size_t)64 << 10) /* more would keep the caller too long */
+#define LARGE_ROOM_MS  (2 * MS_PER_S)
 
 /* Called by the journal's thread, or by the loop in the middle of a turn. */
 static void on_durable(void *context, uint64_t position, Err err)
@@ -42,8 +33,8 @@ static void on_durable(void *context, uint64_t position, Err err)
         daemon->durable = position;
     if (daemon->keeper)
         keeper_wake(daemon->keeper);
-    if (err || !pthread_equal(pthread_self(), daemon->thread))
-        wake_loop(daemon);
+    if (err || !loop_is_turning())
+        loop_wake(daemon);
 }
 
 static size_t event_bytes(const Event *event)
@@ -54,11 +45,16 @@ static size_t event_bytes(const Event *event)
     return bytes;
 }
 
+static size_t call_bytes(const Call *call)
+{
+    return call->kind == CALL_EVENT ? event_bytes(&call->event) : 0;
+}
+
 /* A large record must not find the disk full when it is its turn: the ends of jobs
  * behind it would have to wait. So its room is made before it enters the line. */
 static bool has_room(Daemon *daemon, const Call *call)
 {
-    size_t bytes = call->kind == CALL_EVENT ? event_bytes(&call->event) : 0;
+    size_t bytes = call_bytes(call);
     return bytes < LARGE_BYTES ||
            !journal_make_room(daemon->journal, bytes + LARGE_BYTES, LARGE_ROOM_MS);
 }
@@ -72,6 +68,12 @@ void daemon_call(Daemon *daemon, Call *call)
         return;
     }
     mailbox_put(&daemon->calls, &call->mail);
+}
+
+void daemon_call_here(Daemon *daemon, Call *call)
+{
+    if (call_bytes(call) > HERE_BYTES_MAX || !loop_turn_here(daemon, call))
+        daemon_call(daemon, call);
 }
 
 Node *daemon_node(Daemon *daemon)
@@ -408,198 +410,14 @@ static void fill_facts(Daemon *daemon)
     };
 }
 
-/* --- the loop ------------------------------------------------------------------------
- */
-
-static void journal_failed(const Daemon *daemon)
-{
-    /* What the disk may have lost is unknown: no answer is right any more but to leave
-     * and read what is there (reliability rule 2). Jobs stay with the launcher. */
-    log_event(LOG_ERROR, "journal.failed",
-              "err=%s msg=\"leaving; start again when the "
-              "disk works\"",
-              err_name((Err)daemon->journal_err));
-    _exit(74);
-}
-
-static bool flushed(const Daemon *daemon)
-{
-    return journal_end(daemon->journal) <= daemon->durable && !daemon->held;
-}
-
-/* A private daemon leaves when there has been nothing to do for a while. */
-static void private_idle(Daemon *daemon, Now now)
-{
-    if (!daemon->options.private_one || daemon->stop)
-        return;
-    if (metrics_unfinished(daemon->metrics) || node_schedule_count(daemon->node) ||
-        !daemon->busy_boot)
-        daemon->busy_boot = now.boot_ms;
-    if (now.boot_ms - daemon->busy_boot < daemon->options.private_idle_ms)
-        return;
-    log_event(LOG_INFO, "daemon.idle", "msg=\"nothing unfinished: leaving\"");
-    daemon->stop = STOP_DRAIN;
-    daemon->stop_boot = now.boot_ms;
-}
-
-static void end_running(void *context, const RunningJob *job)
-{
-    Daemon *daemon = context;
-    runner_signal(daemon->runner, job->id, job->attempt, SIGTERM);
-    web_signal(daemon->web, job->id, job->attempt, SIGTERM);
-}
-
-static void kill_running(void *context, const RunningJob *job)
-{
-    Daemon *daemon = context;
-    runner_signal(daemon->runner, job->id, job->attempt, SIGKILL);
-    web_signal(daemon->web, job->id, job->attempt, SIGKILL);
-}
-
-/* First signal: record and leave, jobs go on. Second: end them too; while jobs run, the
- * daemon stays long enough to hear it. */
-static bool may_leave(Daemon *daemon, Now now)
-{
-    int64_t since_ms = now.boot_ms - daemon->stop_boot;
-    bool running = node_facts(daemon->node).slots_used > 0;
-    if (daemon->stop == STOP_DRAIN && running && since_ms < SECOND_SIGNAL_MS)
-        return false;
-    if (daemon->stop == STOP_DRAIN)
-        return flushed(daemon) || since_ms > STOP_FLUSH_MS;
-    if (!running)
-        return flushed(daemon);
-    int64_t grace_ms = node_settings(daemon->node)->grace_ms;
-    if (since_ms > grace_ms)
-        node_running(daemon->node, kill_running, daemon);
-    return since_ms > grace_ms + KILL_AFTER_MS;
-}
-
-static void on_timer(uv_timer_t *handle);
-
-static void schedule_wake(Daemon *daemon)
-{
-    Now now = clock_now();
-    int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
-    if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
-        wait_ms = 100; /* waiters have deadlines of their own */
-    if (daemon->stop && wait_ms > 20)
-        wait_ms = 20;
-    uv_timer_stop(&daemon->timer);
-    uv_timer_start(&daemon->timer, on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
-}
-
-static void reload(Daemon *daemon)
-{
-    NodeSettings settings = *node_settings(daemon->node);
-    NodeSettings first;
-    daemon->hangup = false;
-    if (!daemon->options.reload ||
-        !daemon->options.reload(daemon->options.reload_context, &first))
-        return;
-    daemon->node_first = first;
-    settings_first(&settings, &first, daemon->settings_stored);
-    node_settings_set(daemon->node, &settings);
-    daemon_declare(daemon);
-}
-
-/* The disk answers in a fraction of a millisecond, and going to sleep and being woken
- * costs a good part of that again. So when someone waits for it and no job wants the
- * processor, the loop looks for the answer a little longer before it sleeps. */
-static bool durable_soon(const Daemon *daemon)
-{
-    if (!daemon->held || !daemon->held->answers || node_facts(daemon->node).slots_used)
-        return false;
-    int64_t give_up_ns = (int64_t)uv_hrtime() + SPIN_NS;
-    do {
-        if (daemon->durable >= daemon->held->end || daemon->journal_err)
-            return true;
-        sched_yield();
-    } while ((int64_t)uv_hrtime() < give_up_ns);
-    return false;
-}
-
-static void run_turn(Daemon *daemon)
-{
-    if (daemon->journal_err)
-        journal_failed(daemon);
-    if (daemon->hangup)
-        reload(daemon);
-    daemon_turn(daemon);
-    if (durable_soon(daemon))
-        daemon_turn(daemon);
-    Now now = clock_now();
-    private_idle(daemon, now);
-    if (daemon->stop && may_leave(daemon, now)) {
-        uv_stop(&daemon->loop);
-        return;
-    }
-    schedule_wake(daemon);
-}
-
-static void on_wake(uv_async_t *handle)
-{
-    run_turn(handle->data);
-}
-
-static void on_timer(uv_timer_t *handle)
-{
-    run_turn(handle->loop->data);
-}
-
-void daemon_quit(Daemon *daemon)
-{
-    log_event(LOG_INFO, "daemon.quit", "msg=\"asked to stop by /quit\"");
-    daemon->stop = daemon->stop ? daemon->stop : STOP_DRAIN;
-    daemon->stop_boot = clock_now().boot_ms;
-}
-
-static void on_signal(uv_signal_t *handle, int number)
-{
-    Daemon *daemon = handle->data;
-    if (number == SIGHUP) {
-        daemon->hangup = true;
-        run_turn(daemon);
-        return;
-    }
-    uint32_t running = node_facts(daemon->node).slots_used;
-    daemon->stop_boot = clock_now().boot_ms;
-    if (daemon->stop) {
-        log_event(LOG_WARN, "daemon.stopping", "msg=\"ending %u running jobs\"", running);
-        daemon->stop = STOP_JOBS;
-        node_running(daemon->node, end_running, daemon);
-    } else {
-        log_event(LOG_INFO, "daemon.stopping",
-                  "msg=\"%u running jobs go on; the next start takes them over\"",
-                  running);
-        daemon->stop = STOP_DRAIN;
-    }
-    run_turn(daemon);
-}
-
-static void open_loop(Daemon *daemon)
-{
-    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
-    uv_loop_init(&daemon->loop);
-    daemon->loop.data = daemon;
-    uv_async_init(&daemon->loop, &daemon->wake, on_wake);
-    daemon->wake.data = daemon;
-    uv_timer_init(&daemon->loop, &daemon->timer);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        uv_signal_init(&daemon->loop, &daemon->signals[i]);
-        daemon->signals[i].data = daemon;
-        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
-    }
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ,
-           SIG_IGN); /* a file at its limit is an error of the write, told there */
-}
+/* --- opening it all ----------------------------------------------------------------- */
 
 static void open_boxes(Daemon *daemon)
 {
     Mailbox *boxes[] = { &daemon->calls, &daemon->answers, &daemon->news };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
         mailbox_init(boxes[i]);
-        boxes[i]->wake = wake_loop;
+        boxes[i]->wake = loop_wake;
         boxes[i]->wake_context = daemon;
     }
 }
@@ -624,7 +442,6 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
 {
     Daemon *daemon = MEM_NEW(Daemon);
     daemon->options = *options;
-    daemon->thread = pthread_self(); /* the one that opens it runs it */
     snprintf(daemon->data_dir, sizeof daemon->data_dir, "%s", options->data_dir);
     snprintf(daemon->store_url, sizeof daemon->store_url, "%s", options->store_url);
     snprintf(daemon->listen, sizeof daemon->listen, "%s", options->listen);
@@ -639,7 +456,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     daemon->reads_last = &daemon->reads;
     daemon->metrics = metrics_new();
     daemon->declares = declares_new();
-    open_loop(daemon);
+    loop_open(daemon);
     open_boxes(daemon);
     Err err = open_all(daemon, why);
     if (err) {
@@ -666,24 +483,8 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     return ERR_OK;
 }
 
-int daemon_run(Daemon *daemon)
-{
-    run_turn(daemon);
-    do /* once more for a second signal that came together with the first */
-        uv_run(&daemon->loop, UV_RUN_DEFAULT);
-    while (daemon->stop == STOP_JOBS && !may_leave(daemon, clock_now()));
-    return 0;
-}
-
 /* --- closing, the other way round -----------------------------------------------------
  */
-
-static void close_handle(uv_handle_t *handle, void *context)
-{
-    (void)context;
-    if (!uv_is_closing(handle))
-        uv_close(handle, NULL);
-}
 
 static void free_held(Daemon *daemon)
 {
@@ -787,9 +588,7 @@ void daemon_close(Daemon *daemon)
     tenure_end(daemon);
     if (daemon->store)
         store_close(daemon->store);
-    uv_walk(&daemon->loop, close_handle, NULL);
-    uv_run(&daemon->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&daemon->loop);
+    loop_close(daemon);
     free_memory(daemon);
     if (daemon->lock_fd >= 0)
         close(daemon->lock_fd);

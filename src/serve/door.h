@@ -2,8 +2,9 @@
 /* door.h - how a door (HTTP and others) asks the daemon for something.
  *
  * A door fills a Call and gives it to daemon_call() from any thread. The daemon does what
- * is asked and calls call->done exactly once, from one of its own threads; from then on
- * the call belongs to the door again. Everything the call points to lives in its arena.
+ * is asked and calls call->done exactly once, from one of its own threads or from one
+ * that is in daemon_call_here; from then on the call belongs to the door again.
+ * Everything the call points to lives in its arena.
  */
 #ifndef SERVE_DOOR_H
 #define SERVE_DOOR_H
@@ -66,6 +67,11 @@ struct Call {
 };
 
 void daemon_call(Daemon *daemon, Call *call);
+
+/* The same for a caller behind whom no one waits: if the loop sleeps, this thread takes
+ * the turn itself, to the end of its sync, and no thread has to be woken for it. `done`
+ * may have been called when it returns. The caller holds no lock. */
+void daemon_call_here(Daemon *daemon, Call *call);
 
 /* For look(): facts of the daemon, only on the loop thread. */
 Node *daemon_node(Daemon *daemon);

@@ -367,6 +367,11 @@ void daemon_call(Daemon *daemon, Call *call)
     mailbox_put(&daemon->calls, &call->mail);
 }
 
+void daemon_call_here(Daemon *daemon, Call *call)
+{
+    daemon_call(daemon, call);
+}
+
 Node *daemon_node(Daemon *daemon)
 {
     return daemon->node;

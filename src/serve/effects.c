@@ -115,8 +115,11 @@ static const Handler *handler_of(const Daemon *daemon, const Job *job)
     return trial ? trial : node_handler(daemon->node, job->tenant, job->type);
 }
 
+/* The runner is told to start it, or only to prepare it. */
+typedef void TellRunner(Runner *runner, const RunOrder *order);
+
 static void start_process(Daemon *daemon, const Job *job, const Handler *handler,
-                          int64_t deadline_ms)
+                          int64_t deadline_ms, TellRunner *tell)
 {
     Buf document = { 0 };
     JsonOut json = { .out = &document };
@@ -152,7 +155,7 @@ static void start_process(Daemon *daemon, const Job *job, const Handler *handler
         .deadline_ms = deadline_ms,
         .children_now = slice_is(running.children, "immediate"),
     };
-    runner_start(daemon->runner, &order);
+    tell(daemon->runner, &order);
     buf_done(&document);
     buf_done(&variables);
     arena_done(&arena);
@@ -176,7 +179,7 @@ static void start_job(Daemon *daemon, const Job *job, const StartHow *how)
     else if (handler && handler->lang == LANG_HTTP)
         start_call(daemon, job, handler, how->deadline_ms);
     else if (!how->warm)
-        start_process(daemon, job, handler, how->deadline_ms);
+        start_process(daemon, job, handler, how->deadline_ms, runner_start);
     else if (warm_add(&daemon->warm, handler, job, how->slot, &why))
         cannot_start(daemon, job, why.text, false);
 }
@@ -218,6 +221,32 @@ static void start(Daemon *daemon, const Effect *effect)
     ask->needs = daemon->durable;
     map_put(&daemon->early_signals, effect->id, (void *)(uintptr_t)EARLY_NONE);
     keeper_ask(daemon->keeper, ask);
+}
+
+/* Whether it is a process without doubt: everything else is decided when it is durable.
+ */
+static bool is_process(const Daemon *daemon, const Job *job, const Handler **out_handler)
+{
+    *out_handler = job->command.bytes ? NULL : handler_of(daemon, job);
+    if (job->command.bytes)
+        return true;
+    const Handler *handler = *out_handler;
+    return handler && handler->lang != LANG_PULL && handler->lang != LANG_HTTP &&
+           !handler_warm(handler);
+}
+
+bool daemon_start_early(Daemon *daemon, const Effect *effect)
+{
+    const Body *found = effect->warm ? NULL : bodies_find(&daemon->bodies, effect->id);
+    const Handler *handler;
+    Job job;
+    if (!found || body_job(found, &job) || !is_process(daemon, &job, &handler))
+        return false;
+    job.attempt = effect->attempt;
+    job.bookings = effect->bookings;
+    start_process(daemon, &job, handler, effect->deadline_ms, runner_prepare);
+    body_free(bodies_take(&daemon->bodies, effect->id));
+    return true;
 }
 
 /* A signal must not overtake the start that waits for its job. */

@@ -59,6 +59,7 @@ void exchange_reset(Exchange *exchange)
     exchange->undelivered = NULL;
     exchange->pending = 0;
     exchange->yielded = false;
+    exchange->alone = false;
     exchange->replied = false;
     exchange->header_count = 0;
     exchange->stream = NULL;
@@ -161,7 +162,10 @@ void exchange_send(Exchange *exchange, Call *call)
     pthread_mutex_lock(&exchange->lock);
     exchange->out_count++;
     pthread_mutex_unlock(&exchange->lock);
-    daemon_call(exchange->daemon, call);
+    if (exchange->alone)
+        daemon_call_here(exchange->daemon, call);
+    else
+        daemon_call(exchange->daemon, call);
 }
 
 const Call *exchange_next_call(const Exchange *exchange, const Call *call)

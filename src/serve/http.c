@@ -8,6 +8,7 @@
 #include "serve/http_inside.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "serve/guard.h"
 #include "serve/peer.h"
 
@@ -23,6 +24,8 @@
 #define DESCRIPTORS_KEPT  128         /* for files, jobs and the rest of the daemon */
 #define BODY_ROOM_BYTES   (64u << 10) /* reserved before the first byte */
 #define DISCARD_TIMES_MAX 4           /* of a chunked body over the limit */
+#define ALONE_MS          2           /* see comes_alone */
+#define ALONE_IN_ROW      4
 
 /* --- Refusing before the handler ------------------------------------------------------
  */
@@ -76,6 +79,14 @@ static enum MHD_Result count_length(void *context, enum MHD_ValueKind kind,
     return MHD_YES;
 }
 
+/* What the library has found to be a number; 0 where there is none. */
+static uint64_t content_length(const Exchange *exchange)
+{
+    Slice text = exchange_header(exchange, "Content-Length");
+    int64_t bytes = 0;
+    return text.data && !int_parse(text, &bytes) && bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 /* Exactly one way to know where the body ends, and an end within the limit. */
 static bool check_body(Conn *conn)
 {
@@ -96,14 +107,11 @@ static bool check_body(Conn *conn)
                         "only the transfer coding 'chunked' is known");
         return false;
     }
-    const char *length =
-        MHD_lookup_connection_value(conn->connection, MHD_HEADER_KIND, "Content-Length");
-    unsigned long long bytes = 0;
-    if (length && sscanf(length, "%llu", &bytes) == 1 &&
-        bytes > http->options.body_bytes_max) {
-        exchange_refuse(exchange, "body_too_large",
-                        "the body has %llu bytes; the limit is %llu", bytes,
-                        (unsigned long long)http->options.body_bytes_max);
+    uint64_t bytes = content_length(exchange);
+    if (bytes > http->options.body_bytes_max) {
+        exchange_refuse(
+            exchange, "body_too_large", "the body has %llu bytes; the limit is %llu",
+            (unsigned long long)bytes, (unsigned long long)http->options.body_bytes_max);
         return false;
     }
     return true;
@@ -198,12 +206,9 @@ static void begin(Conn *conn, const char *verb)
 
 static uint64_t body_expected(const Conn *conn)
 {
-    unsigned long long bytes = 0;
-    const char *length =
-        MHD_lookup_connection_value(conn->connection, MHD_HEADER_KIND, "Content-Length");
     if (exchange_header(conn->exchange, "Transfer-Encoding").data)
         return UINT64_MAX;
-    return length && sscanf(length, "%llu", &bytes) == 1 ? bytes : 0;
+    return content_length(conn->exchange);
 }
 
 /* The answer is known before the body was read: a small body is read and dropped so that
@@ -274,6 +279,21 @@ static enum MHD_Result on_body(Conn *conn, const char *bytes, size_t count)
     return conn->discarded > most * DISCARD_TIMES_MAX ? MHD_NO : MHD_YES;
 }
 
+/* Whether requests come one at a time, so that this thread may do the daemon's work for
+ * them: the same client again and again, or no one for a while. Where many ask, this
+ * thread had better go on and let what they ask gather. */
+static bool comes_alone(Conn *conn)
+{
+    Listener *listener = conn->listener;
+    int64_t now_ms = clock_now().boot_ms;
+    bool rare = now_ms - listener->last_ms > ALONE_MS;
+    unsigned in_row = listener->last == conn ? listener->in_row + 1 : 0;
+    listener->last = conn;
+    listener->in_row = in_row;
+    listener->last_ms = now_ms;
+    return rare || in_row >= ALONE_IN_ROW;
+}
+
 static enum MHD_Result run(Conn *conn)
 {
     Exchange *exchange = conn->exchange;
@@ -281,6 +301,7 @@ static enum MHD_Result run(Conn *conn)
     if (conn->phase == PHASE_BODY) {
         conn->phase = PHASE_RUN;
         conn->counted = true;
+        exchange->alone = comes_alone(conn);
         http_busy(conn->listener->http);
         exchange->state = NULL;
         exchange->route->handle(exchange);
@@ -352,6 +373,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     conn->discarded = 0;
     conn->close = false;
     conn_deadline(conn, listener->http->options.idle_ms);
+    listener->last_ms = clock_now().boot_ms;
     /* Last: calls that are still out have been counted by then, so that closing waits
      * for them too. */
     if (conn->counted) {

@@ -40,6 +40,10 @@ typedef struct Listener {
     struct MHD_Daemon *daemon;
     bool tcp;
     int fd; /* after it was taken back from the daemon; else -1 */
+    /* Who asked last, how often in a row, and when: see comes_alone. */
+    struct Conn *_Atomic last;
+    _Atomic unsigned in_row;
+    _Atomic int64_t last_ms; /* boot time */
 } Listener;
 
 typedef struct Conn {

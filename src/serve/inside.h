@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inside.h - the daemon's own state; only its loop thread touches it, except for what is
- * marked atomic. Shared by daemon.c, turn.c, collect.c, effects.c and bodies.c. */
+/* inside.h - the daemon's own state; only who takes a turn touches it (loop.h), except
+ * for what is marked atomic. Shared by daemon.c, loop.c, turn.c, collect.c and effects.c.
+ */
 #ifndef SERVE_INSIDE_H
 #define SERVE_INSIDE_H
 
@@ -8,6 +9,7 @@
 #include "pipeline/pipeline.h"
 #include "run/process.h"
 #include "run/web.h"
+#include "serve/bodies.h"
 #include "serve/claim_token.h"
 #include "serve/daemon.h"
 #include "serve/declare_apply.h"
@@ -25,36 +27,22 @@
 
 #define DAEMON_PATH_BYTES 4200 /* PATH_MAX and a prefix */
 
+#define EARLY_STARTS_MAX 4
+
 /* A turn whose effects wait for the journal; its outbox owns what they point to. */
 typedef struct Turn {
     struct Turn *next;
     Outbox out;
-    uint64_t end; /* journal position behind what it appended */
-    bool answers; /* someone waits for it */
+    uint64_t end;                   /* journal position behind what it appended */
+    bool answers;                   /* someone waits for it */
+    size_t early[EARLY_STARTS_MAX]; /* effects: starts that are prepared and wait */
+    size_t early_count;
 } Turn;
 
 typedef struct TurnMark { /* where in the journal a turn ended */
     uint64_t number;
     uint64_t end;
 } TurnMark;
-
-/* Whole jobs on their way from acceptance to start, so that starting one soon after
- * needs no question to the store. Bounded in bytes, oldest out first. */
-typedef struct Body Body;
-typedef struct Bodies {
-    Map by_id;
-    Body *oldest;
-    Body *newest;
-    size_t bytes;
-    Buf scratch;
-} Bodies;
-#define BODIES_AT_ONCE ((size_t)6 << 20) /* more of one load would push out its first */
-
-size_t bodies_put(Bodies *bodies, const Job *job); /* bytes that it took */
-Body *bodies_take(Bodies *bodies, JobId id);       /* NULL when it is not there */
-MUST_CHECK Err body_job(const Body *body, Job *out_job);
-void body_free(Body *body);
-void bodies_done(Bodies *bodies);
 
 typedef enum StopStep { STOP_NO, STOP_DRAIN, STOP_JOBS } StopStep;
 
@@ -73,7 +61,8 @@ struct Daemon {
     char listen[64];
     char api_url[DAEMON_PATH_BYTES + 8];
 
-    pthread_t thread; /* of the loop */
+    pthread_mutex_t turning; /* held by who takes a turn */
+    int64_t armed_boot;      /* when the timer comes */
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t timer;
@@ -170,6 +159,7 @@ void daemon_reads_release(Daemon *daemon);
 
 /* effects.c */
 void daemon_effect(Daemon *daemon, const Effect *effect);
+bool daemon_start_early(Daemon *daemon, const Effect *effect); /* all but the word */
 void daemon_start_trial(Daemon *daemon, const Job *job, int64_t deadline_ms);
 void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number);
 void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how);

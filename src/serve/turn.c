@@ -31,6 +31,7 @@ static Turn *take_turn(Daemon *daemon)
     daemon->spare = turn->next;
     turn->next = NULL;
     turn->answers = false;
+    turn->early_count = 0;
     return turn;
 }
 
@@ -137,8 +138,27 @@ static bool alone(const Daemon *daemon)
            daemon->sync_ns < SYNC_HERE_NS_MAX;
 }
 
-static void append(Daemon *daemon, const Outbox *out)
+/* What can be done for starts while the disk works. */
+static void start_early(Daemon *daemon, Turn *turn)
 {
+    const Outbox *out = &turn->out;
+    for (size_t i = 0; i < out->effect_count && turn->early_count < EARLY_STARTS_MAX; i++)
+        if (out->effects[i].kind == EFFECT_START && out->effects[i].wait != WAIT_NONE &&
+            daemon_start_early(daemon, &out->effects[i]))
+            turn->early[turn->early_count++] = i;
+}
+
+static bool started_early(const Turn *turn, size_t effect)
+{
+    for (size_t i = 0; i < turn->early_count; i++)
+        if (turn->early[i] == effect)
+            return true;
+    return false;
+}
+
+static void append(Daemon *daemon, Turn *turn)
+{
+    const Outbox *out = &turn->out;
     for (size_t i = 0; i < out->adds.count;) {
         if (out->adds.ops[i].kind == OP_ADD) {
             i = append_jobs(daemon, out, i);
@@ -148,6 +168,7 @@ static void append(Daemon *daemon, const Outbox *out)
     }
     if (out->batch.count)
         append_batch(daemon, out);
+    start_early(daemon, turn);
     if (alone(daemon))
         journal_flush_here(daemon->journal);
     else
@@ -168,6 +189,17 @@ static void run_unheld(Daemon *daemon, Turn *turn)
     }
 }
 
+static void release(Daemon *daemon, const Turn *turn)
+{
+    for (size_t i = 0; i < turn->out.effect_count; i++) {
+        const Effect *effect = &turn->out.effects[i];
+        if (started_early(turn, i))
+            runner_go(daemon->runner, effect->id, effect->attempt);
+        else if (effect->wait != WAIT_NONE)
+            daemon_effect(daemon, effect);
+    }
+}
+
 void daemon_release(Daemon *daemon)
 {
     uint64_t durable = daemon->durable;
@@ -178,9 +210,7 @@ void daemon_release(Daemon *daemon)
         daemon->held = turn->next;
         if (!daemon->held)
             daemon->held_last = &daemon->held;
-        for (size_t i = 0; i < turn->out.effect_count; i++)
-            if (turn->out.effects[i].wait != WAIT_NONE)
-                daemon_effect(daemon, &turn->out.effects[i]);
+        release(daemon, turn);
         give_turn(daemon, turn);
     }
     warm_flush(&daemon->warm);
@@ -216,7 +246,7 @@ void daemon_turn(Daemon *daemon)
     Turn *turn = take_turn(daemon);
     node_step(daemon->node, now, daemon->events, daemon->event_count, &turn->out);
     if (turn->out.adds.count || turn->out.batch.count)
-        append(daemon, &turn->out);
+        append(daemon, turn);
     turn->end = journal_end(daemon->journal);
     daemon_collected_free(daemon);
     run_unheld(daemon, turn);

@@ -260,7 +260,9 @@ def test_two_hundred_jobs_leak_no_descriptor(node, api):
     run_many(api, 200)
     after = settled(counts)
     assert after["daemon"] <= before["daemon"] + 2, (before, after)
-    assert after["launcher"] <= before["launcher"] + 2, (before, after)
+    # The launcher keeps two for each place that was ever in use at the same time; one
+    # lost for each job, or only for those that cannot be started, would be 50 or more.
+    assert after["launcher"] <= before["launcher"] + 20, (before, after)
     assert not node.jobs()
 
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop.c - see loop.h. Here: turns, the timer, signals, and when to leave. */
+#include "serve/loop.h"
+
+#include "serve/inside.h"
+
+#include "base/log.h"
+#include "serve/settings.h"
+
+#include <signal.h>
+
+#define STOP_FLUSH_MS    (5 * MS_PER_S) /* for the last answers to be durable */
+#define SECOND_SIGNAL_MS 300
+#define KILL_AFTER_MS    (2 * MS_PER_S) /* beyond the grace, at the second signal */
+
+static _Thread_local bool in_turn;
+
+bool loop_is_turning(void)
+{
+    return in_turn;
+}
+
+void loop_wake(void *context)
+{
+    Daemon *daemon = context;
+    uv_async_send(&daemon->wake);
+}
+
+static void journal_failed(const Daemon *daemon)
+{
+    /* What the disk may have lost is unknown: no answer is right any more but to leave
+     * and read what is there (reliability rule 2). Jobs stay with the launcher. */
+    log_event(LOG_ERROR, "journal.failed",
+              "err=%s msg=\"leaving; start again when the "
+              "disk works\"",
+              err_name((Err)daemon->journal_err));
+    _exit(74);
+}
+
+static bool flushed(const Daemon *daemon)
+{
+    return journal_end(daemon->journal) <= daemon->durable && !daemon->held;
+}
+
+/* A private daemon leaves when there has been nothing to do for a while. */
+static void private_idle(Daemon *daemon, Now now)
+{
+    if (!daemon->options.private_one || daemon->stop)
+        return;
+    if (metrics_unfinished(daemon->metrics) || node_schedule_count(daemon->node) ||
+        !daemon->busy_boot)
+        daemon->busy_boot = now.boot_ms;
+    if (now.boot_ms - daemon->busy_boot < daemon->options.private_idle_ms)
+        return;
+    log_event(LOG_INFO, "daemon.idle", "msg=\"nothing unfinished: leaving\"");
+    daemon->stop = STOP_DRAIN;
+    daemon->stop_boot = now.boot_ms;
+}
+
+static void end_running(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    runner_signal(daemon->runner, job->id, job->attempt, SIGTERM);
+    web_signal(daemon->web, job->id, job->attempt, SIGTERM);
+}
+
+static void kill_running(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    runner_signal(daemon->runner, job->id, job->attempt, SIGKILL);
+    web_signal(daemon->web, job->id, job->attempt, SIGKILL);
+}
+
+/* First signal: record and leave, jobs go on. Second: end them too; while jobs run, the
+ * daemon stays long enough to hear it. */
+static bool may_leave(Daemon *daemon, Now now)
+{
+    int64_t since_ms = now.boot_ms - daemon->stop_boot;
+    bool running = node_facts(daemon->node).slots_used > 0;
+    if (daemon->stop == STOP_DRAIN && running && since_ms < SECOND_SIGNAL_MS)
+        return false;
+    if (daemon->stop == STOP_DRAIN)
+        return flushed(daemon) || since_ms > STOP_FLUSH_MS;
+    if (!running)
+        return flushed(daemon);
+    int64_t grace_ms = node_settings(daemon->node)->grace_ms;
+    if (since_ms > grace_ms)
+        node_running(daemon->node, kill_running, daemon);
+    return since_ms > grace_ms + KILL_AFTER_MS;
+}
+
+static void on_timer(uv_timer_t *handle);
+
+/* Boot time at which there is something to do though nothing happens. */
+static int64_t next_wake(const Daemon *daemon)
+{
+    Now now = clock_now();
+    int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
+    if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
+        wait_ms = 100; /* waiters have deadlines of their own */
+    if (daemon->stop && wait_ms > 20)
+        wait_ms = 20;
+    return now.boot_ms + (wait_ms > 0 ? wait_ms : 0);
+}
+
+static void schedule_wake(Daemon *daemon)
+{
+    daemon->armed_boot = next_wake(daemon);
+    int64_t wait_ms = daemon->armed_boot - clock_now().boot_ms;
+    uv_timer_stop(&daemon->timer);
+    uv_timer_start(&daemon->timer, on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+}
+
+static void reload(Daemon *daemon)
+{
+    NodeSettings settings = *node_settings(daemon->node);
+    NodeSettings first;
+    daemon->hangup = false;
+    if (!daemon->options.reload ||
+        !daemon->options.reload(daemon->options.reload_context, &first))
+        return;
+    daemon->node_first = first;
+    settings_first(&settings, &first, daemon->settings_stored);
+    node_settings_set(daemon->node, &settings);
+    daemon_declare(daemon);
+}
+
+static void turn(Daemon *daemon)
+{
+    in_turn = true;
+    daemon_turn(daemon);
+    in_turn = false;
+}
+
+static void run_turn(Daemon *daemon)
+{
+    if (daemon->journal_err)
+        journal_failed(daemon);
+    if (daemon->hangup)
+        reload(daemon);
+    turn(daemon);
+    Now now = clock_now();
+    private_idle(daemon, now);
+    if (daemon->stop && may_leave(daemon, now)) {
+        uv_stop(&daemon->loop);
+        return;
+    }
+    schedule_wake(daemon);
+}
+
+static void run_turn_locked(Daemon *daemon)
+{
+    pthread_mutex_lock(&daemon->turning);
+    run_turn(daemon);
+    pthread_mutex_unlock(&daemon->turning);
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    run_turn_locked(handle->data);
+}
+
+static void on_timer(uv_timer_t *handle)
+{
+    run_turn_locked(handle->loop->data);
+}
+
+bool loop_turn_here(Daemon *daemon, Call *call)
+{
+    if (pthread_mutex_trylock(&daemon->turning))
+        return false;
+    bool can = !daemon->stop && !daemon->hangup && !daemon->journal_err;
+    bool sooner = false;
+    if (can) {
+        mailbox_put_quiet(&daemon->calls, &call->mail);
+        turn(daemon);
+        sooner =
+            daemon->stop || daemon->journal_err || next_wake(daemon) < daemon->armed_boot;
+    }
+    pthread_mutex_unlock(&daemon->turning);
+    if (sooner)
+        loop_wake(daemon);
+    return can;
+}
+
+void daemon_quit(Daemon *daemon)
+{
+    log_event(LOG_INFO, "daemon.quit", "msg=\"asked to stop by /quit\"");
+    daemon->stop = daemon->stop ? daemon->stop : STOP_DRAIN;
+    daemon->stop_boot = clock_now().boot_ms;
+}
+
+static void take_signal(Daemon *daemon, int number)
+{
+    if (number == SIGHUP) {
+        daemon->hangup = true;
+        run_turn(daemon);
+        return;
+    }
+    uint32_t running = node_facts(daemon->node).slots_used;
+    daemon->stop_boot = clock_now().boot_ms;
+    if (daemon->stop) {
+        log_event(LOG_WARN, "daemon.stopping", "msg=\"ending %u running jobs\"", running);
+        daemon->stop = STOP_JOBS;
+        node_running(daemon->node, end_running, daemon);
+    } else {
+        log_event(LOG_INFO, "daemon.stopping",
+                  "msg=\"%u running jobs go on; the next start takes them over\"",
+                  running);
+        daemon->stop = STOP_DRAIN;
+    }
+    run_turn(daemon);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    Daemon *daemon = handle->data;
+    pthread_mutex_lock(&daemon->turning);
+    take_signal(daemon, number);
+    pthread_mutex_unlock(&daemon->turning);
+}
+
+void loop_open(Daemon *daemon)
+{
+    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
+    pthread_mutex_init(&daemon->turning, NULL);
+    pthread_mutex_lock(&daemon->turning);
+    uv_loop_init(&daemon->loop);
+    daemon->loop.data = daemon;
+    uv_async_init(&daemon->loop, &daemon->wake, on_wake);
+    daemon->wake.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->timer);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file at its limit is an error of the write, told there */
+}
+
+int daemon_run(Daemon *daemon)
+{
+    run_turn(daemon);
+    do { /* once more for a second signal that came together with the first */
+        pthread_mutex_unlock(&daemon->turning);
+        uv_run(&daemon->loop, UV_RUN_DEFAULT);
+        pthread_mutex_lock(&daemon->turning);
+    } while (daemon->stop == STOP_JOBS && !may_leave(daemon, clock_now()));
+    return 0;
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void loop_close(Daemon *daemon)
+{
+    uv_walk(&daemon->loop, close_handle, NULL);
+    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&daemon->loop);
+    pthread_mutex_unlock(&daemon->turning);
+    pthread_mutex_destroy(&daemon->turning);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop.h - when a turn is taken, and by whom.
+ *
+ * The daemon's state belongs to whoever holds daemon->turning. The thread of the loop
+ * holds it from loop_open to loop_close but for the time in which libuv looks for
+ * something to do; a caller who finds it free may take one turn instead of waking it. */
+#ifndef SERVE_LOOP_H
+#define SERVE_LOOP_H
+
+#include "serve/door.h"
+
+void loop_open(Daemon *daemon);
+void loop_close(Daemon *daemon);
+
+void loop_wake(void *daemon); /* any thread */
+
+/* Whether this thread is in the middle of a turn: then no one has to be woken. */
+bool loop_is_turning(void);
+
+/* One turn with this call, on this thread. False if that is not possible just now: the
+ * call was not taken. */
+bool loop_turn_here(Daemon *daemon, Call *call);
+
+#endif
