@@ -39,6 +39,10 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                         WANT_AFTER,   /* jobs of whose `after` something has ended */
                         WANT_UNIQUE,  /* who holds the keys in `key` */
                         WANT_MATCH, /* jobs below behind_id that match the query `key` */
+                        WANT_INBOX, /* messages of other nodes */
+                        WANT_GIVEN, /* jobs with the ids in `key` */
+                        WANT_LANES, /* one ready job of every lane */
+                        WANT_RUNNING, /* attempts of its jobs, whoever began them */
 } LoadWhat;
 
 typedef struct Refused { /* one job of several that cannot be taken */
@@ -98,6 +102,8 @@ typedef struct Effect {
     JobId behind_id;
     int64_t age_ms; /* the order is that of dt - priority * age_ms; 0: not */
     uint32_t limit;
+    uint32_t owner; /* only jobs of this node; 0: whoever's */
+    Slice lock;
     Slice key;
     Slice table; /* DEFINED, with tenant, key and value (no data: deleted) */
     Slice value;

@@ -9,6 +9,7 @@
 #include "core/after.h"
 #include "core/batch.h"
 #include "core/claim.h"
+#include "core/peer.h"
 
 typedef uint64_t Requester; /* whom to answer; 0: no one waits */
 
@@ -36,6 +37,11 @@ typedef enum EventKind {
     EVENT_RENEW,         /* items: it still works on them; answered with their status */
     EVENT_FINISH,        /* items: it is done with them; likewise */
     EVENT_UNGET,         /* items: it never got them */
+    EVENT_PEERS,         /* the lease was renewed: peers, `count` of them; lease_boot,
+                            claims_boot */
+    EVENT_HINT,          /* there may be mail of another node */
+    EVENT_CHANGE,        /* another node has defined something: table, tenant, key, value;
+                            the store has it already */
 } EventKind;
 
 /* A message from another node: see OP_MAIL. */
@@ -144,6 +150,9 @@ typedef struct Event {
     const AfterCount *after; /* LOADED for WANT_AFTER: one per job */
     const Letter *letters;   /* LOADED for WANT_INBOX */
     size_t letter_count;
+    const Peer *peers;       /* PEERS */
+    int64_t lease_boot;      /* PEERS: what runs here must have ended by then */
+    int64_t claims_boot;     /* PEERS: nothing may be started from then on */
     int64_t next_due_ms;     /* LOADED */
     const OpResult *results; /* COMMITTED */
     int64_t pid;             /* STARTED */

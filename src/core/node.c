@@ -2,6 +2,7 @@
 /* node.c - see node.h. Here: birth, the step, and small tools of the other node_*.c. */
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_share.h"
 
 #include <assert.h>
 
@@ -59,6 +60,8 @@ Node *node_new(const NodeOptions *options)
     node->after_due = true;
     if (options->last_id)
         id_seen(&node->ids, options->last_id);
+    if (options->shared)
+        node_share_begin(node);
     return node;
 }
 
@@ -115,6 +118,7 @@ void node_free(Node *node)
     node_schedules_free(node);
     node_groups_free(node);
     node_operations_free(node);
+    node_share_free(node);
     names_done(&node->names);
     mem_free(node->slots);
     arena_done(&node->own);
@@ -204,6 +208,27 @@ static const struct Definer {
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 
+/* Another node has put or deleted a definition. */
+static void node_change(Node *node, const Event *event)
+{
+    size_t ops = node->out->batch.count;
+    Definition definition = { event->tenant, event->key, event->value };
+    if (event->value.data)
+        node_load_definition(node, event->table, &definition);
+    for (size_t i = 0; !event->value.data && i < DEFINERS; i++)
+        if (slice_is(event->table, definers[i].table) && definers[i].define)
+            definers[i].define(node, event);
+    node->out->batch.count = ops; /* the store has it already */
+    node_reload_lanes(node);      /* what a handler frees */
+    node_unstick(node);
+    Effect *defined = outbox_effect(node->out, EFFECT_DEFINED, WAIT_NONE);
+    defined->table = node_keep(node, event->table);
+    defined->tenant = node_keep(node, event->tenant);
+    defined->key = node_keep(node, event->key);
+    if (event->value.data)
+        defined->value = node_keep(node, event->value);
+}
+
 static void define(Node *node, const Event *event)
 {
     for (size_t i = 0; i < DEFINERS; i++) {
@@ -276,10 +301,8 @@ static void take(Node *node, const Event *event)
         define(node, event);
         return;
     case EVENT_DRAIN:
-        node->draining = true;
-        return;
     case EVENT_RESUME:
-        node->draining = false;
+        node->draining = event->kind == EVENT_DRAIN;
         node->touched_pass = true;
         return;
     case EVENT_TRIGGER:
@@ -300,6 +323,15 @@ static void take(Node *node, const Event *event)
     case EVENT_UNGET:
         node_unget(node, event);
         return;
+    case EVENT_PEERS:
+        node_share_peers(node, event);
+        return;
+    case EVENT_HINT:
+        node_share_hint(node);
+        return;
+    case EVENT_CHANGE:
+        node_change(node, event);
+        return;
     }
 }
 
@@ -313,6 +345,7 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
     out->adds.node = out->batch.node = node->options.number;
     node_pull_begin(node);
     node_lost_attempts(node);
+    node_share_lease(node);
     for (size_t i = 0; i < count; i++)
         take(node, &events[i]);
     node_timers(node);
@@ -320,12 +353,14 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
     node_controller(node);
     node_duties(node);
     node_schedules(node);
+    node_share_duties(node);
     if (node->touched_pass || now.boot_ms >= node->tick_boot) {
         node->touched_pass = false;
         node->tick_boot = now.boot_ms + TICK_MS;
         node_pass(node);
         node_pull_pass(node);
     }
+    node_share_answers(node);
     if (out->adds.count || out->batch.count)
         node->turn = out->number;
     node->out = NULL;
@@ -350,6 +385,7 @@ int64_t node_next_wake(const Node *node)
 {
     int64_t wake = node->touched_pass ? 0 : node->tick_boot;
     wake = earlier(wake, node_limits_wake(node));
+    wake = earlier(wake, node_share_wake(node));
     const HeapNode *timer = heap_first(&node->timers);
     if (timer)
         wake = earlier(wake, ((const Running *)(const void *)timer)->wake_boot);
@@ -456,6 +492,7 @@ size_t node_schedule_count(const Node *node)
 NodeFacts node_facts(const Node *node)
 {
     return (NodeFacts){
+        .spare = node_share_spare(node),
         .slots = node_slots(node),
         .slots_used = node->slots_used,
         .lanes = (uint32_t)node->lanes.count,

@@ -7,6 +7,7 @@
  * really is. */
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_share.h"
 
 /* Nothing but time is in their way. */
 #define STATES_GOING                                                                     \
@@ -272,6 +273,8 @@ static bool refuses_patch(Node *node, const Event *event, const Job *job)
 static void act_waiting(Node *node, const Event *event, const Job *loaded)
 {
     JobStates allowed = action_allowed(event->action);
+    if (node_share_forwards(node, event, loaded))
+        return;
     /* One that runs, but not here, is for its own node to act on. */
     if (!state_in(loaded->state, allowed & ~(JobStates)STATES_OWNED)) {
         reply_conflict(node, event->request, allowed);

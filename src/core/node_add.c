@@ -551,7 +551,9 @@ const Job *node_add_own(Node *node, const Job *pattern)
     job->id = id_from_count(c, node->options.number);
     begin_life(node, job);
     job->priority = node_clamp_priority(node, job);
+    size_t at = batch->count;
     keep(node, job, batch);
+    batch->ops[at].own = 1;
     return job;
 }
 

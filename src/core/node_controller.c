@@ -6,6 +6,7 @@
  * takes it over then; the version counts the owners. A node that drains gives it back by
  * clearing the timestamp. */
 #include "core/node_inside.h"
+#include "core/node_share.h"
 
 #include "base/fields.h"
 
@@ -52,7 +53,7 @@ static bool is_mine(const Node *node)
 
 bool node_controls(const Node *node)
 {
-    return node->controlling;
+    return node->share ? node_share_controls(node) : node->controlling;
 }
 
 static void write_lock(Node *node, int64_t timestamp_ms)
@@ -61,6 +62,7 @@ static void write_lock(Node *node, int64_t timestamp_ms)
     node->controller.timestamp_ms = timestamp_ms;
     controller_pack(&value, &node->controller);
     Op *op = node_op(node, OP_PUT, 0);
+    op->own = 1;
     op->table = SLICE_LITERAL(CONTROLLER_TABLE);
     op->key = SLICE_LITERAL(CONTROLLER_KEY);
     op->value = node_keep(node, buf_slice(&value));
@@ -97,6 +99,10 @@ static int64_t good_for(Node *node)
 
 void node_controller(Node *node)
 {
+    if (node->share) { /* the store says whose it is, with the lease */
+        node->controller_boot = TIME_NEVER;
+        return;
+    }
     if (node->draining) {
         if (node->controlling)
             write_lock(node, 0);
@@ -117,6 +123,6 @@ void node_controller(Node *node)
 
 ControllerLock node_controller_lock(const Node *node, bool *out_mine)
 {
-    *out_mine = node->controlling;
+    *out_mine = node_controls(node);
     return node->controller;
 }

@@ -226,6 +226,13 @@ void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer)
     node->reload_boot = node->now.boot_ms + TICK_MS;
 }
 
+void node_unblock_all(Node *node)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->handlers, &at, &entry);)
+        ask_blocked(node, &((HandlerEntry *)entry.value)->handler);
+}
+
 void node_ask_unblocked(Node *node)
 {
     Map keys = node->unblock;

@@ -36,6 +36,7 @@ void node_handlers_free(Node *node);
 void node_block(Node *node, const Head *head);     /* a ready job lost its handler */
 void node_blocked_due(Node *node, const Job *job); /* its window is over */
 void node_ask_unblocked(Node *node); /* again what the store could not answer */
+void node_unblock_all(Node *node);   /* jobs of any type may have come */
 bool node_can_run(const Node *node, const Head *head);
 int64_t node_blocked_until(const Node *node, const Head *head);
 

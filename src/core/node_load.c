@@ -6,6 +6,7 @@
  * the answer is older than our own knowledge (`touched`). */
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_share.h"
 
 #include <assert.h>
 
@@ -307,12 +308,21 @@ void node_reload_lanes(Node *node)
     node_ask_unblocked(node);
 }
 
+/* On a store that nodes share, what others own is theirs to move. */
+static bool own_jobs_only(LoadWhat what)
+{
+    return what == WANT_WINDOW || what == WANT_DUE || what == WANT_BLOCKED ||
+           what == WANT_AFTER;
+}
+
 Effect *node_ask_again(Node *node, Asked *asked)
 {
     map_put(&node->asked, ++node->token, asked);
     Effect *effect = outbox_effect(node->out, EFFECT_LOAD, WAIT_NONE);
     effect->what = asked->what;
     effect->token = node->token;
+    if (node->share && own_jobs_only(asked->what))
+        effect->owner = node->options.number;
     return effect;
 }
 
@@ -446,6 +456,18 @@ void node_loaded(Node *node, const Event *event)
         break;
     case WANT_MATCH:
         node_operation_loaded(node, asked, event);
+        break;
+    case WANT_INBOX:
+        node_share_inbox(node, event);
+        break;
+    case WANT_GIVEN:
+        node_share_given(node, asked, event);
+        break;
+    case WANT_LANES:
+        node_share_lanes(node, asked, event);
+        break;
+    case WANT_RUNNING:
+        node_share_running(node, asked, event);
         break;
     case WANT_UNIQUE:
         if (!node_unique_loaded(node, asked, event))

@@ -60,6 +60,7 @@ static void put(Node *node, const Operation *operation)
     Buf value = { 0 };
     operation_pack(&value, operation);
     Op *op = node_op(node, OP_PUT, 0);
+    op->own = 1;
     op->table = SLICE_LITERAL(OPERATION_TABLE);
     op->key = node_keep(node, slice_text(id_text(operation->id, id)));
     op->value = node_keep(node, buf_slice(&value));

@@ -6,6 +6,7 @@
  * when something has changed that could help it (node_limits.h). */
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_share.h"
 
 /* What a context may take in one turn while other lanes wait: they get theirs soon. */
 #define SHARED_TURN_JOBS 64
@@ -158,7 +159,8 @@ static bool offer(Node *node, Lane *lane, Heap *passed)
 void node_pass(Node *node)
 {
     node->passes++;
-    if (!node->settings.enabled || node->draining || node->no_room)
+    if (!node->settings.enabled || node->draining || node->no_room ||
+        !node_share_may_start(node))
         return;
     Heap passed = { .before = node->offers.before };
     for (HeapNode *first; (first = heap_first(&node->offers));)

@@ -302,6 +302,10 @@ static bool wanted(const Effect *effect, const Job *job)
     case WANT_KEY:
     case WANT_UNIQUE:
     case WANT_MATCH:
+    case WANT_INBOX:
+    case WANT_GIVEN:
+    case WANT_LANES:
+    case WANT_RUNNING:
         break;
     }
     return false;

@@ -113,6 +113,7 @@ static void put_state(Node *node, const ScheduleEntry *entry)
     Buf value = { 0 };
     schedule_state_pack(&value, &entry->state);
     Op *op = node_op(node, OP_PUT, 0);
+    op->own = 1;
     op->table = SLICE_LITERAL(SCHEDULE_STATES);
     op->tenant = names_text(&node->names, entry->tenant);
     op->key = names_text(&node->names, entry->name);

@@ -85,6 +85,7 @@ typedef struct Asked {
 
 struct Node {
     NodeOptions options;
+    struct Share *share; /* node_share.h; NULL: it has its store for itself */
     NodeSettings settings;
     Arena own; /* sysid */
     Rng rng;

@@ -27,6 +27,14 @@ static LoadKind kind_of(LoadWhat what)
         return LOAD_UNIQUE;
     case WANT_MATCH:
         return LOAD_MATCH;
+    case WANT_INBOX:
+        return LOAD_INBOX;
+    case WANT_GIVEN:
+        return LOAD_IDS;
+    case WANT_LANES:
+        return LOAD_LANES;
+    case WANT_RUNNING:
+        return LOAD_RUNNING;
     }
     return LOAD_JOB;
 }
@@ -47,6 +55,8 @@ Load load_of(const Effect *effect, Arena *arena)
         .behind_id = effect->behind_id,
         .age_ms = effect->age_ms,
         .limit = effect->limit,
+        .owner = effect->owner,
+        .lock = slice_copy(arena, effect->lock),
         .states = effect->what == WANT_OLD_DONE ? done : STATES_FINAL & ~done,
     };
 }

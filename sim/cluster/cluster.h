@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.h - several whole nodes on one shared store, in one thread, from one seed.
+ *
+ * The cores are real, the store is the memory store; processes, journals, leases and
+ * clients are made here. Nodes crash, sleep longer than their lease, lose the store and
+ * come back with a tail of their journal. What must hold:
+ *   K1  every job that was acknowledged is in the store and comes to its end.
+ *   K2  the store holds no job that no one sent.
+ *   K3  no job runs in two places at once, whoever believed what.
+ *   K4  a job that was final stays as it was.
+ *   K5  at most one node has the duties of the cluster.
+ *   K6  a cancellation that was acknowledged holds. */
+#ifndef SIM_CLUSTER_H
+#define SIM_CLUSTER_H
+
+#include "base/map.h"
+#include "base/rng.h"
+#include "core/node.h"
+#include "store/memory.h"
+
+#define NODES_MAX  4
+#define LEASE_MS   3000
+#define MARGIN_MS  100
+#define TIME_BEGIN 1790000000000LL
+
+typedef struct Process {
+    JobId id;
+    uint32_t attempt;
+    int64_t end_ms;
+    bool alive;
+} Process;
+
+typedef struct NewsItem {
+    EventKind kind;
+    JobId id;
+    uint32_t attempt;
+    Ending ending;
+} NewsItem;
+
+typedef struct HeldTurn {
+    Outbox out;
+    uint64_t end; /* journal position behind it */
+    size_t done;  /* effects carried out */
+} HeldTurn;
+
+typedef struct Question {
+    Load load;
+    Arena arena;
+    uint64_t token;
+    uint64_t needs;
+} Question;
+
+typedef struct Turned { /* which turn ended where in the journal */
+    uint64_t number;
+    uint64_t end;
+} Turned;
+
+typedef struct Call {
+    Requester request;
+    bool add;
+    JobId id; /* ACT */
+} Call;
+
+typedef struct Member {
+    struct Cluster *cluster;
+    unsigned index;
+    char sysid[16];
+    uint32_t number;
+
+    Buf *records; /* the journal: packed batches, in order */
+    size_t record_count;
+    size_t record_capacity;
+    size_t durable;
+    size_t applied;
+
+    Process processes[256]; /* with the launcher: they outlive the daemon */
+    size_t process_count;
+    int64_t deadline_ms; /* at which the launcher ends them all */
+
+    Node *node; /* NULL: it does not run */
+    uint64_t epoch;
+    HeldTurn **held;
+    size_t held_count;
+    size_t held_capacity;
+    Question **questions;
+    size_t question_count;
+    size_t question_capacity;
+    NewsItem *news;
+    size_t news_count;
+    size_t news_capacity;
+    Turned *turned;
+    size_t turned_count;
+    size_t turned_capacity;
+    Event *events; /* of clients, for the next turn */
+    size_t event_count;
+    size_t event_capacity;
+    Arena arena; /* of events */
+    int64_t renew_ms;
+    int64_t restart_ms;
+    int64_t asleep_until_ms;
+    int64_t cut_until_ms;
+    bool peers_due; /* the next turn is told of the others */
+    int64_t lease_boot;
+    int64_t claims_boot;
+    bool rejoin;
+} Member;
+
+typedef struct Known { /* a job, as clients and processes know it */
+    JobId id;
+    bool acknowledged;
+    bool cancelled; /* and that was acknowledged */
+    JobState final; /* 0: not yet seen final */
+    unsigned completed;
+    Member *runs_on; /* NULL: nowhere */
+} Known;
+
+typedef struct Cluster {
+    uint64_t seed;
+    Rng rng;
+    int64_t time_ms;
+    bool calm;
+    bool print;
+    Store *store;
+    unsigned count;
+    Member members[NODES_MAX];
+    Map jobs;     /* Known by id */
+    Map requests; /* Call by request */
+    Requester last_request;
+    uint64_t sent;
+    uint64_t acknowledged;
+    uint64_t starts;
+    uint64_t lost;
+    uint64_t taken;
+    uint64_t given;
+    uint64_t rejoins;
+    uint64_t crashes;
+    uint64_t sleeps;
+    uint64_t cuts;
+    bool failed;
+    char failure[200];
+} Cluster;
+
+void violate(Cluster *cluster, const char *invariant, JobId id);
+void say(Cluster *cluster, const Member *member, const char *what, JobId id);
+Known *known_job(Cluster *cluster, JobId id);
+
+static inline bool reaches_store(const Member *member)
+{
+    return member->cluster->time_ms >= member->cut_until_ms;
+}
+
+/* member.c */
+void member_open(Member *member); /* may fail: then it is tried again later */
+void member_crash(Member *member, bool power);
+void member_turn(Member *member);
+void member_sync(Member *member);
+void member_release(Member *member);
+void member_ingest(Member *member, size_t most);
+void member_answer(Member *member);
+void member_renew(Member *member);
+void member_close(Member *member);
+
+/* processes.c */
+void process_start(Member *member, JobId id, uint32_t attempt);
+void process_signal(Member *member, JobId id, uint32_t attempt);
+void processes_step(Member *member);
+void processes_end(Member *member); /* all of them, and no one is told */
+bool process_alive(const Member *member, JobId id, uint32_t attempt);
+void news_add(Member *member, const NewsItem *item);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* processes.c - what a node's launcher does: see cluster.h. */
+#include "sim/cluster/cluster.h"
+
+void news_add(Member *member, const NewsItem *item)
+{
+    MEM_PUSH(member->news, member->news_count, member->news_capacity) = *item;
+}
+
+static Process *find(Member *member, JobId id, uint32_t attempt)
+{
+    for (size_t i = 0; i < member->process_count; i++) {
+        Process *process = &member->processes[i];
+        if (process->alive && process->id == id && process->attempt == attempt)
+            return process;
+    }
+    return NULL;
+}
+
+bool process_alive(const Member *member, JobId id, uint32_t attempt)
+{
+    for (size_t i = 0; i < member->process_count; i++)
+        if (member->processes[i].alive && member->processes[i].id == id &&
+            member->processes[i].attempt == attempt)
+            return true;
+    return false;
+}
+
+static void gone(Member *member, Process *process)
+{
+    Known *known = known_job(member->cluster, process->id);
+    process->alive = false;
+    known->runs_on = NULL;
+    *process = member->processes[--member->process_count];
+}
+
+void process_start(Member *member, JobId id, uint32_t attempt)
+{
+    Cluster *cluster = member->cluster;
+    Known *known = known_job(cluster, id);
+    if (cluster->time_ms >= member->deadline_ms || member->process_count == 256) {
+        news_add(member,
+                 &(NewsItem){
+                     EVENT_ENDED, id, attempt, { .kind = END_LOST, .progress = -1 } });
+        return;
+    }
+    if (known->runs_on)
+        violate(cluster, "K3: runs in two places", id);
+    known->runs_on = member;
+    cluster->starts++;
+    say(cluster, member, "starts", id);
+    member->processes[member->process_count++] =
+        (Process){ .id = id,
+                   .attempt = attempt,
+                   .end_ms = cluster->time_ms + (int64_t)rng_below(&cluster->rng, 4000),
+                   .alive = true };
+    news_add(member, &(NewsItem){ .kind = EVENT_STARTED, .id = id, .attempt = attempt });
+}
+
+void process_signal(Member *member, JobId id, uint32_t attempt)
+{
+    Process *process = find(member, id, attempt);
+    if (!process)
+        return;
+    gone(member, process);
+    news_add(member,
+             &(NewsItem){ EVENT_ENDED,
+                          id,
+                          attempt,
+                          { .kind = END_SIGNALLED, .signal = 9, .progress = -1 } });
+}
+
+void processes_end(Member *member)
+{
+    while (member->process_count)
+        gone(member, &member->processes[0]);
+}
+
+/* Ends by themselves, and all at once at the deadline. */
+void processes_step(Member *member)
+{
+    Cluster *cluster = member->cluster;
+    bool over = cluster->time_ms >= member->deadline_ms;
+    for (size_t i = member->process_count; i-- > 0;) {
+        Process *process = &member->processes[i];
+        Ending ending = { .kind = END_EXITED, .progress = -1 };
+        bool ended =
+            process->end_ms <= cluster->time_ms && process->end_ms <= member->deadline_ms;
+        if (!ended && !over)
+            continue;
+        if (ended)
+            known_job(cluster, process->id)->completed++;
+        else
+            ending = (Ending){ .kind = END_SIGNALLED, .signal = 9, .progress = -1 };
+        news_add(member,
+                 &(NewsItem){ EVENT_ENDED, process->id, process->attempt, ending });
+        gone(member, process);
+    }
+}

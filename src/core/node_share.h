@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_share.h - a node among others on one store; for the node_*.c files.
+ *
+ * Only the owner of a job decides about it. So nodes give jobs to each other (the one
+ * with room asks, the owner gives), write to each other about jobs that are another's,
+ * and take over what a lost node leaves. All of it rests on the lease: a node starts
+ * nothing once it can no longer be sure of it, and ends what runs before others may
+ * begin. A node that has its store for itself has none of this (node->share is NULL). */
+#ifndef CORE_NODE_SHARE_H
+#define CORE_NODE_SHARE_H
+
+#include "core/node_state.h"
+
+void node_share_begin(Node *node);
+void node_share_free(Node *node);
+
+void node_share_lease(Node *node);   /* first in each step: whether it still holds */
+void node_share_duties(Node *node);  /* mail, asking, taking over */
+void node_share_answers(Node *node); /* last: replies that are for other nodes */
+int64_t node_share_wake(const Node *node);
+
+bool node_share_may_start(const Node *node);
+bool node_share_controls(const Node *node);
+
+/* True: the job is another node's, which was written to; it answers the request. */
+bool node_share_forwards(Node *node, const Event *event, const Job *job);
+
+void node_share_peers(Node *node, const Event *event);
+void node_share_hint(Node *node);
+void node_share_change(Node *node, const Event *event);
+void node_share_inbox(Node *node, const Event *answer);
+void node_share_given(Node *node, const Asked *asked, const Event *answer);
+void node_share_running(Node *node, const Asked *asked, const Event *answer);
+void node_share_lanes(Node *node, const Asked *asked, const Event *answer);
+
+/* Jobs that others could have of this node now. */
+uint64_t node_share_spare(const Node *node);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_share_state.h - what a node remembers of the others; for node_share*.c. */
+#ifndef CORE_NODE_SHARE_STATE_H
+#define CORE_NODE_SHARE_STATE_H
+
+#include "core/letter.h"
+#include "core/node_inside.h"
+#include "core/node_share.h"
+#include "core/peer.h"
+
+/* A lost node whose jobs are being taken over. */
+typedef struct TakenNode {
+    uint32_t number;
+    uint64_t epoch;
+    int64_t boot_ms; /* of the next step */
+    bool asking;     /* whether it has any left */
+} TakenNode;
+
+typedef struct Share {
+    Arena arena; /* of peers */
+    Peer *peers;
+    size_t peer_count;
+    size_t turn; /* whose turn it is to be given jobs by a node that drains */
+    bool controls;
+    int64_t lease_boot;  /* nothing may run here from then on */
+    int64_t claims_boot; /* nothing is started from then on */
+    bool inbox_loading;
+    bool hinted; /* while it is loading */
+    int64_t inbox_boot;
+    int64_t busy_boot; /* until then answers are expected: polls are frequent */
+    int64_t ask_boot;
+    int64_t pace_boot;
+    uint64_t pace; /* jobs started in the last second */
+    uint64_t started;
+    Buf given; /* ids that are to be asked for, 8 bytes each */
+    size_t given_asked;
+    bool given_loading;
+    int64_t given_boot;
+    int64_t after_boot;
+    bool running_due; /* attempts of others may be among its own jobs */
+    bool running_loading;
+    Map calls; /* RemoteCall by token */
+    uint64_t token;
+    TakenNode *taken;
+    size_t taken_count;
+    size_t taken_capacity;
+} Share;
+
+/* node_share_take.c */
+void node_share_take_over(Node *node);
+void node_share_look_running(Node *node);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_share_take.c - taking over what a lost node leaves; see node_share.h.
+ *
+ * The node that controls does it, once the lease of the other is over by the store's own
+ * clock: it fences it, so that nothing it decided and did not get into the store counts
+ * any more, and then makes its jobs its own in steps. Attempts that ran there are lost
+ * through no fault of their jobs'. From then on it looks now and then: jobs that the lost
+ * node had accepted may come in when its journal is read. */
+#include "core/node_share_state.h"
+
+#include "core/node_limits.h"
+
+#define TAKE_STEP     1000
+#define TAKE_AGAIN_MS (30 * MS_PER_S)
+
+static TakenNode *taken_of(Share *share, const Peer *peer)
+{
+    for (size_t i = 0; i < share->taken_count; i++)
+        if (share->taken[i].number == peer->number)
+            return &share->taken[i];
+    TakenNode *taken = &MEM_PUSH(share->taken, share->taken_count, share->taken_capacity);
+    *taken = (TakenNode){ .number = peer->number };
+    return taken;
+}
+
+/* One step: up to so many of its jobs, and then what they are. */
+static void take_step(Node *node, const Peer *peer)
+{
+    Op *op = node_op(node, OP_TAKE, 0);
+    op->node = peer->number;
+    op->count = TAKE_STEP;
+    node->share->running_due = true;
+    Asked *asked;
+    node_ask(node, WANT_LANES, &asked)->owner = node->options.number;
+    node->next_due_ms = INT64_MIN; /* all that waits for its time is asked for again */
+    node->some_wait = node->after_due = true;
+}
+
+/* Attempts of others among its own jobs: whoever began them is gone, be it the node whose
+ * jobs were taken or one whose jobs that one had taken before. */
+void node_share_look_running(Node *node)
+{
+    Share *share = node->share;
+    Asked *asked;
+    if (!share->running_due || share->running_loading)
+        return;
+    node_ask(node, WANT_RUNNING, &asked)->owner = node->options.number;
+    share->running_due = false;
+    share->running_loading = true;
+}
+
+/* Whether it has any left that can be seen to wait. */
+static void probe(Node *node, TakenNode *taken)
+{
+    Asked *asked;
+    Effect *effect = node_ask(node, WANT_LANES, &asked);
+    effect->owner = taken->number;
+    asked->event.number = taken->number;
+    taken->asking = true;
+}
+
+static void look_at(Node *node, const Peer *peer)
+{
+    TakenNode *taken = taken_of(node->share, peer);
+    if (taken->epoch != peer->epoch) {
+        Op *op = node_op(node, OP_FENCE, 0);
+        op->node = peer->number;
+        op->count = peer->epoch;
+        take_step(node, peer);
+        taken->epoch = peer->epoch;
+        taken->boot_ms = 0;
+        probe(node, taken);
+        return;
+    }
+    if (!taken->asking && node->now.boot_ms >= taken->boot_ms)
+        probe(node, taken);
+}
+
+void node_share_take_over(Node *node)
+{
+    Share *share = node->share;
+    for (size_t i = 0; node_share_controls(node) && i < share->peer_count; i++) {
+        const Peer *peer = &share->peers[i];
+        if (peer->number != node->options.number && peer->epoch && peer->left_ms <= 0)
+            look_at(node, peer);
+    }
+}
+
+static void learn_lanes(Node *node, const Event *answer)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);) {
+        Lane *lane = entry.value; /* others may stand between those it knows */
+        node_lane_out(node, lane);
+        lane_forget(lane, lane->age_ms);
+    }
+    for (size_t i = 0; i < answer->loaded_count; i++) {
+        Head head = head_of(&answer->loaded[i], &node->names);
+        node_lane(node, &head)->more = true;
+    }
+    node_reload_lanes(node);
+    node_unblock_all(node);
+}
+
+void node_share_lanes(Node *node, const Asked *asked, const Event *answer)
+{
+    uint32_t number = (uint32_t)asked->event.number;
+    if (!number) {
+        if (answer->err)
+            node->reload_boot = node->now.boot_ms; /* what it has is asked for again */
+        else
+            learn_lanes(node, answer);
+        return;
+    }
+    Share *share = node->share;
+    for (size_t i = 0; i < share->taken_count; i++) {
+        TakenNode *taken = &share->taken[i];
+        if (taken->number != number)
+            continue;
+        bool more = answer->err || answer->loaded_count;
+        taken->asking = false;
+        taken->boot_ms = node->now.boot_ms + (more ? TICK_MS : TAKE_AGAIN_MS);
+        for (size_t k = 0; answer->loaded_count && k < share->peer_count; k++)
+            if (share->peers[k].number == number && share->peers[k].left_ms <= 0)
+                take_step(node, &share->peers[k]);
+    }
+}
+
+/* An attempt of the lost node: recorded under its name, and over. */
+static void end_lost(Node *node, const Job *job)
+{
+    Head head = head_of(job, &node->names);
+    Running *running = node_hold(node, &head, &(BatchPlace){ 0 });
+    const Ending lost = { .kind = END_LOST, .progress = -1 };
+    running->started_ms = running->ready_ms = job->started_ms;
+    running->paused_boot = job->state == JOB_PAUSED ? 1 : 0;
+    running->cancelling = (job->flags & JOB_CANCELLING) != 0;
+    running->halting = !running->cancelling && (job->flags & JOB_HALTING);
+    if (running->cancelling)
+        buf_add_slice(&running->reason, job->reason);
+    size_t from = node->out->batch.count;
+    node_end_attempt(node, running, &lost);
+    for (size_t i = from; i < node->out->batch.count; i++)
+        if (node->out->batch.ops[i].kind == OP_FINISH &&
+            node->out->batch.ops[i].id == job->id)
+            node->out->batch.ops[i].lock = node_keep(node, job->lock);
+}
+
+void node_share_running(Node *node, const Asked *asked, const Event *answer)
+{
+    (void)asked;
+    node->share->running_loading = false;
+    if (answer->err) {
+        node->share->running_due = true;
+        return;
+    }
+    for (size_t i = 0; i < answer->loaded_count; i++) {
+        const Job *job = &answer->loaded[i];
+        if (!node_touched_since(node, job->id, answer->number) &&
+            !map_find(&node->running, job->id))
+            end_lost(node, job);
+    }
+}

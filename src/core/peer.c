@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer.c - see peer.h. */
+#include "core/peer.h"
+
+#include "base/fields.h"
+
+#include <stddef.h>
+
+static const FieldRow rows[] = {
+    { 1, offsetof(PeerFacts, slots), FIELD_32 },
+    { 2, offsetof(PeerFacts, used), FIELD_32 },
+    { 3, offsetof(PeerFacts, ready), FIELD_64 },
+    { 4, offsetof(PeerFacts, draining), FIELD_32 },
+    { 5, offsetof(PeerFacts, pid), FIELD_32 },
+    { 6, offsetof(PeerFacts, started_ms), FIELD_64 },
+    { 40, offsetof(PeerFacts, host), FIELD_SLICE },
+    { 41, offsetof(PeerFacts, version), FIELD_SLICE },
+    { 42, offsetof(PeerFacts, listen), FIELD_SLICE },
+};
+static const Fields fields = { rows, FIELDS_COUNT(rows), NULL };
+
+void peer_pack(Buf *out, const PeerFacts *facts)
+{
+    fields_pack(out, &fields, facts);
+}
+
+Err peer_unpack(Slice packed, PeerFacts *out)
+{
+    PeerFacts facts = { 0 };
+    PackField in;
+    while (pack_next(&packed, &in))
+        if (fields_set(&fields, &in, &facts))
+            return ERR_CORRUPT;
+    if (pack_damaged(packed))
+        return ERR_CORRUPT;
+    *out = facts;
+    return ERR_OK;
+}

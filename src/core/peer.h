@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer.h - what nodes that share a store know of each other.
+ *
+ * Each says of itself what `facts` of its row hold (PeerFacts, packed) and hears of all
+ * others with each renewal of its lease (EVENT_PEERS). */
+#ifndef CORE_PEER_H
+#define CORE_PEER_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct PeerFacts {
+    uint32_t slots;
+    uint32_t used;
+    uint64_t ready; /* jobs that others could have of it now */
+    uint32_t draining;
+    uint32_t pid;
+    int64_t started_ms; /* the daemon */
+    Slice host;
+    Slice version;
+    Slice listen; /* address of its HTTP listener; empty: none */
+} PeerFacts;
+
+void peer_pack(Buf *out, const PeerFacts *facts);
+MUST_CHECK Err peer_unpack(Slice packed, PeerFacts *out); /* borrowed */
+
+/* A node of the store, this one too. */
+typedef struct Peer {
+    uint32_t number;
+    uint64_t epoch;
+    int64_t left_ms; /* of its lease; 0 or less: over */
+    bool fenced;
+    bool controls;
+    Slice sysid;
+    PeerFacts facts;
+} Peer;
+
+static inline bool peer_alive(const Peer *peer)
+{
+    return peer->left_ms > 0 && !peer->fenced && peer->epoch;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer_test.c - what nodes say of themselves. */
+#include "core/peer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void facts_are_read_back(void **state)
+{
+    (void)state;
+    Buf packed = { 0 };
+    PeerFacts facts = { .slots = 4,
+                        .used = 2,
+                        .ready = 1000000,
+                        .draining = 1,
+                        .pid = 77,
+                        .started_ms = 1790000000000,
+                        .host = SLICE_LITERAL("h1"),
+                        .version = SLICE_LITERAL("0.1"),
+                        .listen = SLICE_LITERAL("127.0.0.1:7420") };
+    peer_pack(&packed, &facts);
+    PeerFacts back;
+    assert_int_equal(peer_unpack(buf_slice(&packed), &back), ERR_OK);
+    assert_int_equal(back.slots, 4);
+    assert_int_equal(back.ready, 1000000);
+    assert_int_equal(back.draining, 1);
+    assert_true(slice_is(back.host, "h1"));
+    assert_true(slice_is(back.listen, "127.0.0.1:7420"));
+    buf_done(&packed);
+    assert_int_equal(peer_unpack(SLICE_LITERAL("\xff\xff\xff"), &back), ERR_CORRUPT);
+}
+
+static void who_is_alive(void **state)
+{
+    (void)state;
+    Peer peer = { .number = 1, .epoch = 1, .left_ms = 1 };
+    assert_true(peer_alive(&peer));
+    peer.left_ms = 0;
+    assert_false(peer_alive(&peer));
+    peer.left_ms = 1;
+    peer.fenced = true;
+    assert_false(peer_alive(&peer));
+    peer = (Peer){ .number = 1, .left_ms = 1 };
+    assert_false(peer_alive(&peer)); /* has not joined */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(facts_are_read_back),
+        cmocka_unit_test(who_is_alive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
