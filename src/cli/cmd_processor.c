@@ -383,6 +383,10 @@ static int plan_json(JsonOut *json, const Cli *cli)
     const char *value;
     if (args_value(args, "command") && args->operand_count > 2)
         return misplaced(cli, "the command is --command or the words after --, not both");
+    static const char *const of_forward[] = { "mode", "ssh", "bandwidth" };
+    for (size_t i = 0; i < 3 && !args_value(args, "forward"); i++)
+        if (args_value(args, of_forward[i]))
+            return misplaced(cli, "--mode, --ssh and --bandwidth are of a --forward");
     if (args->operand_count > 2)
         words_json(json, cli);
     text_option(json, cli, "command", "command");

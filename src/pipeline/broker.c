@@ -15,7 +15,8 @@ void broker_trouble(Broker *broker, const char *unit, const char *text)
 {
     char quoted[LOG_QUOTE_BYTES];
     char quoted_text[LOG_QUOTE_BYTES];
-    if (!trouble_add(&broker->troubles, unit, text))
+    if (!trouble_add(&broker->troubles, unit, text) ||
+        !trouble_may_log(&broker->troubles, clock_now().boot_ms))
         return;
     log_event(LOG_ERROR, "broker.trouble", "broker=" SLICE_FMT " unit=%s why=%s",
               SLICE_ARG(broker->plan.name), log_quote(slice_text(unit), quoted),

@@ -10,11 +10,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define SETTLED_MS 50 /* a clock's tick, and more */
 #define WALK_REST  20 /* between walks, of what one takes */
 #define DIR_MODE   0755
+#define LARGE      10000 /* units in a directory that is not counted all the time */
 
 static const char *const paths[BUCKETS] = {
     [IN_RECEIVE] = "input/receive",     [IN_WORK] = "input/work",
@@ -79,6 +81,19 @@ static Err open_one(const char *dir, int top, const char *path, int *out_fd, Err
     return err;
 }
 
+/* One processor for a directory, of this daemon or any other: units would be taken by
+ * both. Given back when the descriptor is closed, however that comes about. */
+static Err open_own(Buckets *buckets, int top, Error *why)
+{
+    Err err = open_one(buckets->dir, top, OWN_DIR, &buckets->own_fd, why);
+    if (!err && flock(buckets->own_fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        err = error_set(why, ERR_CONFLICT,
+                        "%s is in use by another processor; each has a directory of its "
+                        "own",
+                        buckets->dir);
+    return err;
+}
+
 static Err open_all(Buckets *buckets, int top, Error *why)
 {
     static const char *const halves[] = { "input", "output" };
@@ -89,7 +104,7 @@ static Err open_all(Buckets *buckets, int top, Error *why)
     for (Bucket bucket = 0; bucket < BUCKETS && !err; bucket++)
         err = open_one(buckets->dir, top, paths[bucket], &buckets->fds[bucket], why);
     if (!err)
-        err = open_one(buckets->dir, top, OWN_DIR, &buckets->own_fd, why);
+        err = open_own(buckets, top, why);
     return err;
 }
 
@@ -137,7 +152,7 @@ Err own_open(Buckets *buckets, const char *dir, Error *why)
     Err err = open_top(buckets, dir, &top, why);
     if (err)
         return err;
-    err = open_one(buckets->dir, top, OWN_DIR, &buckets->own_fd, why);
+    err = open_own(buckets, top, why);
     return close_top(buckets, top, err, why);
 }
 
@@ -373,7 +388,9 @@ int64_t bucket_count(Buckets *buckets, Bucket bucket, int64_t boot_ms)
     if (fstat(buckets->fds[bucket], &dir))
         return 0;
     bool same = count->settled && same_time(count->changed, dir.st_mtim);
-    bool fresh = boot_ms - count->counted_boot < times * count->cost_ms;
+    /* The time that a small one took says more about the machine. */
+    bool fresh =
+        count->units >= LARGE && boot_ms - count->counted_boot < times * count->cost_ms;
     if (!count->counted_boot || !(same || fresh))
         count_again(buckets, bucket, dir.st_mtim);
     return count->units > 0 ? count->units : 0;

@@ -53,7 +53,8 @@ typedef struct Buckets {
 
 const char *bucket_path(Bucket bucket); /* "input/work" */
 
-/* Makes what is not there; checks that all is on one file system and may be written.
+/* Makes what is not there; checks that all is on one file system, may be written, and is
+ * nobody else's (ERR_CONFLICT).
  * On failure nothing is open, and *why names the directory and what to do. */
 MUST_CHECK Err buckets_open(Buckets *buckets, const char *dir, Error *why);
 void buckets_close(Buckets *buckets);

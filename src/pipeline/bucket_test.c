@@ -147,6 +147,59 @@ static void own_files_are_whole_or_not_there(void **state)
     buf_done(&text);
 }
 
+/* Of this process or another: both would take the same units. */
+static void a_directory_has_one_processor(void **state)
+{
+    Rig *rig = *state;
+    Buckets second;
+    Error why = { 0 };
+    assert_int_equal(buckets_open(&second, rig->dir, &why), ERR_CONFLICT);
+    assert_non_null(strstr(why.text, rig->dir));
+    assert_int_equal(own_open(&second, rig->dir, &why), ERR_CONFLICT);
+    buckets_close(&rig->buckets);
+    assert_int_equal(buckets_open(&rig->buckets, rig->dir, &why), ERR_OK);
+}
+
+/* A directory that was large stays large on disk: it is not read without a reason. */
+static void a_walk_rests_until_the_directory_changes(void **state)
+{
+    const Rig *rig = *state;
+    char name[UNIT_BYTES_MAX + 1];
+    BucketWalk walk = { 0 };
+    int work = rig->buckets.fds[IN_WORK];
+    struct timespec old[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    put(rig, IN_WORK, "a");
+    assert_int_equal(futimens(work, old), 0); /* its time has settled */
+    assert_true(bucket_walk_due(&walk, work, 1));
+    assert_int_equal(bucket_walk_next(&walk, work, name), WALK_UNIT);
+    assert_true(bucket_walk_due(&walk, work, walk.began_boot));
+    assert_int_equal(bucket_walk_next(&walk, work, name), WALK_END);
+    int64_t cost_ms = walk.ended_boot - walk.began_boot;
+    assert_false(bucket_walk_due(&walk, work, walk.ended_boot + cost_ms));
+    assert_true(bucket_walk_due(&walk, work, walk.ended_boot + MS_PER_S + 20 * cost_ms));
+    put(rig, IN_WORK, "b");
+    assert_true(bucket_walk_due(&walk, work, walk.ended_boot + cost_ms));
+    bucket_walk_end(&walk);
+    assert_true(bucket_walk_due(&walk, work, 1));
+}
+
+static void counts_follow_our_own_moves(void **state)
+{
+    Rig *rig = *state;
+    Buckets *buckets = &rig->buckets;
+    Error why = { 0 };
+    put(rig, IN_WORK, "a");
+    put(rig, IN_WORK, "b");
+    int64_t boot_ms = clock_now().boot_ms;
+    assert_int_equal(bucket_guess(buckets, IN_WORK, boot_ms), 2);
+    assert_int_equal(bucket_move(buckets, "a", IN_WORK, IN_ACTIVE, &why), ERR_OK);
+    assert_int_equal(bucket_guess(buckets, IN_WORK, boot_ms), 1);
+    bucket_counted(buckets, IN_WORK, 3);
+    assert_int_equal(bucket_guess(buckets, IN_WORK, boot_ms), 4);
+    assert_int_equal(bucket_count(buckets, IN_WORK, boot_ms + MS_PER_DAY), 1);
+    assert_int_equal(bucket_count(buckets, IN_ACTIVE, boot_ms + MS_PER_DAY), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +210,9 @@ int main(void)
         RIG_TEST(what_is_still_being_made_is_passed_over),
         cmocka_unit_test(two_file_systems_are_refused_by_name),
         RIG_TEST(own_files_are_whole_or_not_there),
+        RIG_TEST(a_directory_has_one_processor),
+        RIG_TEST(a_walk_rests_until_the_directory_changes),
+        RIG_TEST(counts_follow_our_own_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

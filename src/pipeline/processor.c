@@ -23,7 +23,8 @@ void processor_trouble(Processor *processor, const char *unit, const char *forma
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    if (!trouble_add(&processor->troubles, unit, text))
+    if (!trouble_add(&processor->troubles, unit, text) ||
+        !trouble_may_log(&processor->troubles, clock_now().boot_ms))
         return;
     log_event(LOG_ERROR, "processor.trouble", "processor=" SLICE_FMT " unit=%s why=%s",
               SLICE_ARG(processor->plan.name), log_quote(slice_text(unit), quoted),

@@ -30,6 +30,16 @@ bool trouble_add(Troubles *troubles, const char *unit, const char *text)
     return true;
 }
 
+bool trouble_may_log(Troubles *troubles, int64_t boot_ms)
+{
+    int64_t minute = boot_ms / MS_PER_MIN;
+    if (minute != troubles->minute) {
+        troubles->minute = minute;
+        troubles->logged = 0;
+    }
+    return troubles->logged++ < TROUBLE_LINES_A_MIN;
+}
+
 void trouble_clear(Troubles *troubles, const char *unit)
 {
     Trouble *trouble = find(troubles, unit);

@@ -7,7 +7,8 @@
 #include "base/json_out.h"
 #include "pipeline/bucket.h"
 
-#define TROUBLES_MAX 16
+#define TROUBLES_MAX        16
+#define TROUBLE_LINES_A_MIN 60 /* a million units may all have the same trouble */
 
 typedef struct Trouble {
     char unit[UNIT_BYTES_MAX + 1]; /* "": of the whole */
@@ -16,12 +17,17 @@ typedef struct Trouble {
 
 typedef struct Troubles {
     Trouble *items; /* NULL until the first */
+    int64_t minute; /* of boot time: the one in which `logged` lines were written */
+    unsigned logged;
     size_t count;
     size_t next; /* the oldest, once all places are taken */
 } Troubles;
 
 /* Whether it is new: then it should be logged. */
 bool trouble_add(Troubles *troubles, const char *unit, const char *text);
+
+/* Whether one more line may be written to the log. */
+bool trouble_may_log(Troubles *troubles, int64_t boot_ms);
 
 /* It is over: of this unit, or (unit "") of the whole. */
 void trouble_clear(Troubles *troubles, const char *unit);

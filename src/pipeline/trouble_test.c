@@ -41,11 +41,23 @@ static void only_the_latest_are_kept(void **state)
     troubles_done(&troubles);
 }
 
+static void a_flood_is_not_logged(void **state)
+{
+    (void)state;
+    Troubles troubles = { 0 };
+    unsigned lines = 0;
+    for (int i = 0; i < 1000; i++)
+        lines += trouble_may_log(&troubles, 5 * MS_PER_MIN + i);
+    assert_int_equal(lines, TROUBLE_LINES_A_MIN);
+    assert_true(trouble_may_log(&troubles, 6 * MS_PER_MIN));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trouble_is_told_once_and_can_be_over),
         cmocka_unit_test(only_the_latest_are_kept),
+        cmocka_unit_test(a_flood_is_not_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

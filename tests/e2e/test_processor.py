@@ -479,6 +479,18 @@ def test_declared_in_the_configuration(home):
     node.cleanup()
 
 
+def test_a_directory_has_one_processor(make, node, home):
+    """Two would take the same units; of another daemon no less."""
+    processor = make()
+    answer = Processor(node, "twin").create("true", status=409, dir=str(processor.dir))
+    assert str(processor.dir) in answer["detail"]
+    other = home.daemon(data=home.path / "other").start()
+    Processor(other, "twin").create("true", status=409, dir=str(processor.dir))
+    other.cleanup()
+    processor.put("u")
+    processor.until("input/processed", "u")
+
+
 def test_a_bad_directory_is_refused_by_name(make, node, home):
     """No permission, or another file system for one bucket: nothing is half made."""
     target = home.path / "file"
@@ -542,6 +554,7 @@ def test_the_command_line(node, home):
     assert all(not item["processing"] for item in node.api().get("/processors")["items"])
     pawl("processor", "start-monitor", "--all")
     pawl("processor", "proces", "cli", code=2)
+    pawl("processor", "create", "x", "--command", "true", "--mode", "hash", code=2)
     pawl("processor", "status", "nobody", code=3)
     pawl("processor", "destroy", "cli", code=2)
     pawl("processor", "destroy", "cli", "--yes")

@@ -21,7 +21,8 @@ from lib.api import wait_for
 from lib.daemon import _proc, alive, kill, pids
 from lib.processor import BUCKETS, Processor
 
-COMMAND = ('{ cat "$PAWL_INPUT"/part; sleep 0.05; echo "$PAWL_UNIT through '
+# All of it with &&: a kill may hit one process of the job, and the rest goes on.
+COMMAND = ('{ cat "$PAWL_INPUT"/part && sleep 0.05 && echo "$PAWL_UNIT through '
            '%s"; } > "$PAWL_OUTPUT.part" && mkdir "$PAWL_OUTPUT" && '
            'mv "$PAWL_OUTPUT.part" "$PAWL_OUTPUT/part"')
 STILL_SECONDS = 3     # nothing may move for so long before the verdict
