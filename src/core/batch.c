@@ -120,6 +120,7 @@ static const FieldRow op_rows[] = {
     ROW(20, count, FIELD_64),
     ROW(21, node, FIELD_32),
     ROW(22, own, FIELD_32),
+    ROW(23, version, FIELD_32),
     ROW(40, lock, FIELD_SLICE),
     ROW(41, queue, FIELD_SLICE),
     ROW(42, payload, FIELD_SLICE),

@@ -97,7 +97,8 @@ typedef struct Op {
     uint32_t node;  /* GIVE, MAIL, FENCE, TAKE: which */
     uint32_t own; /* ADD, ADD_LINES, KEY, PUT, DELETE: 1: of the node's own making, not a
                      door's: refused with its decisions once it is fenced */
-    Slice table;  /* PUT, DELETE: "handler", "queue", "config", ... */
+    uint32_t version; /* CLAIM: of the handler that it runs with */
+    Slice table;      /* PUT, DELETE: "handler", "queue", "config", ... */
     Slice tenant;
     Slice key;
     Slice value;

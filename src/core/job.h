@@ -83,12 +83,14 @@ typedef struct Job {
     int64_t max_run_ms;      /* 0: no limit */
     int64_t service_ms;      /* expected run time; 0: unknown */
     int64_t result_bytes;
-    uint32_t attempt;       /* runs started so far */
-    uint32_t retry_number;  /* charged runs before the current or next one */
-    int32_t max_retries;    /* RETRIES_UNSET or a count */
-    int32_t progress;       /* percent; -1: none told */
-    uint32_t error_depth;   /* on_error steps that led to it, in a row */
-    uint32_t owner;         /* node that decides about it; 0: the one in its id */
+    uint32_t attempt;      /* runs started so far */
+    uint32_t retry_number; /* charged runs before the current or next one */
+    int32_t max_retries;   /* RETRIES_UNSET or a count */
+    int32_t progress;      /* percent; -1: none told */
+    uint32_t error_depth;  /* on_error steps that led to it, in a row */
+    uint32_t owner;        /* node that decides about it; 0: the one in its id */
+    uint32_t version; /* of the handler that its last attempt was claimed with; before
+                         that, of the one that was there when it was added */
     uint64_t document_hash; /* CONTROL: document_hash() of its payload */
     Outcome outcome;        /* of the last attempt */
 

@@ -403,6 +403,7 @@ void node_load_running(Node *node, const Job *job)
     Running *running = node_hold(node, &head, &(BatchPlace){ 0 });
     running->started_ms = job->started_ms;
     running->ready_ms = job->started_ms;
+    running->version = job->version;
     running->paused_boot = job->state == JOB_PAUSED ? 1 : 0;
     running->cancelling = (job->flags & JOB_CANCELLING) != 0;
     running->halting = !running->cancelling && (job->flags & JOB_HALTING);
@@ -441,7 +442,7 @@ bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now)
     if (!running || running->head.attempt != attempt)
         return false;
     running->adopted = true;
-    node_hold_handler(node, running); /* the newest: which one it was is not recorded */
+    node_hold_handler(node, running);
     if (running->head.max_run_ms)
         running->deadline_boot = now.boot_ms + left_ms(running, now);
     if (running->paused_boot)

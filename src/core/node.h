@@ -67,6 +67,10 @@ void node_free(Node *node);
  * here, and one ready job of every lane. node_recovered() closes it: attempts that were
  * not adopted until then are lost (and given back uncharged in the first step). */
 void node_load_running(Node *node, const Job *job);
+/* Whether one of them runs with a version of its handler that is not the newest: then
+ * every row of HANDLER_VERSIONS is to be loaded. */
+bool node_wants_versions(const Node *node);
+void node_load_version(Node *node, const Definition *definition);
 void node_load_lane(Node *node, const Job *head);
 void node_load_held(Node *node, const Job *job); /* as many as are worth it */
 bool node_adopt(Node *node, JobId id, uint32_t attempt, Now now); /* false: unknown */

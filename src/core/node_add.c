@@ -45,6 +45,7 @@ static void begin_life(Node *node, Job *job)
     job->flags |= own ? (unsigned)JOB_COMMAND : 0;
     const Handler *handler = own ? NULL : node_usable_handler(node, tenant, type);
     bool open = job->priority == PRIORITY_UNSET;
+    job->version = handler ? handler->version : 0;
     if (own || handler)
         handler_defaults(handler, job);
     else

@@ -511,10 +511,9 @@ static void an_exit_map_reads_the_exit_status(void **state)
     }
 }
 
-/* A running job keeps the version that it was started with. */
-static void a_running_job_keeps_its_handler(void **state)
+/* A running job keeps the version that it was started with, over a restart, too. */
+static void keep_handler(bool reopen)
 {
-    (void)state;
     Rig *rig = rig_open(NULL);
     Handler handler = plain;
     handler.exit_map = SLICE_LITERAL("3=400\0");
@@ -525,6 +524,10 @@ static void a_running_job_keeps_its_handler(void **state)
     handler.drop_result = false;
     rig_define(rig, "resize", &handler);
     JobId new = add(rig, "resize");
+    if (reopen)
+        rig_reopen(rig, true);
+    assert_int_equal(rig_find(rig, old)->version, 1);
+    assert_int_equal(rig_find(rig, new)->version, 2);
     end_with(rig, old, 3, "result");
     end_with(rig, new, 3, "result");
     assert_int_equal(rig_state(rig, old), JOB_FAILED);
@@ -532,6 +535,13 @@ static void a_running_job_keeps_its_handler(void **state)
     assert_int_equal(rig_state(rig, new), JOB_DONE);
     assert_int_equal(rig_find(rig, new)->result_bytes, 6);
     rig_close(rig);
+}
+
+static void a_running_job_keeps_its_handler(void **state)
+{
+    (void)state;
+    keep_handler(false);
+    keep_handler(true);
 }
 
 /* J: lines: the children are of the parent's tenant and take their handler's defaults. */

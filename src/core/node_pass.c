@@ -50,6 +50,7 @@ static void record_claim(Node *node, const Running *running)
     op->lock = node->options.sysid;
     op->dt_ms = node->now.wall_ms + node->settings.lease_ms;
     op->count = running->slot;
+    op->version = running->version;
     op->bookings = node_keep(node, buf_slice(&running->bookings));
     Effect *start = outbox_effect(node->out, EFFECT_START, WAIT_BATCH);
     start->id = head->id;

@@ -315,6 +315,7 @@ static ClaimItem give(Node *node, PullTenant *tenant, const Offer *offer,
     op->lock = node->options.sysid;
     op->dt_ms = node->now.wall_ms + claim->ask.lease_ms;
     op->message = node_keep(node, claim->ask.worker);
+    op->version = running->version;
     op->bookings = node_keep(node, buf_slice(&running->bookings));
     Effect *changed = node_changed(node, &head, JOB_READY, JOB_RUNNING);
     int64_t waited_ms = node->now.wall_ms - head.dt_ms;

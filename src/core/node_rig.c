@@ -80,6 +80,7 @@ static void store_claim(Rig *rig, Job *job, const Op *op)
     job->attempt = op->attempt;
     job->lock = slice_copy(&rig->arena, op->lock);
     job->bookings = slice_copy(&rig->arena, op->bookings);
+    job->version = op->version;
     job->started_ms = op->at_ms;
     job->beat_ms = op->at_ms;
     job->message = slice_copy(&rig->arena, op->message);
@@ -524,6 +525,16 @@ static void load_groups(Rig *rig)
     }
 }
 
+static void load_versions(Rig *rig)
+{
+    for (size_t i = 0; i < rig->definition_count && node_wants_versions(rig->node); i++) {
+        const RigDefinition *at = &rig->definitions[i];
+        Definition definition = { at->tenant, at->key, at->value };
+        if (slice_is(at->table, HANDLER_VERSIONS))
+            node_load_version(rig->node, &definition);
+    }
+}
+
 void rig_reopen(Rig *rig, bool alive)
 {
     node_free(rig->node);
@@ -544,6 +555,7 @@ void rig_reopen(Rig *rig, bool alive)
         if (!state_in(job->state, STATES_OWNED))
             continue;
         node_load_running(rig->node, job);
+        load_versions(rig);
         if (alive && !(job->flags & JOB_PULL))
             assert_true(node_adopt(rig->node, job->id, job->attempt, rig->now));
     }

@@ -140,15 +140,51 @@ void node_timers(Node *node)
     }
 }
 
-void node_hold_handler(Node *node, Running *running)
+static void hold_version(Running *running, const Handler *handler)
 {
-    const Head *head = &running->head;
-    const Handler *handler = node_find_handler(node, head->tenant, head->type);
-    if (!handler || (head->flags & JOB_COMMAND))
-        return;
+    running->version = handler->version;
     buf_clear(&running->exit_map);
     buf_add_slice(&running->exit_map, handler->exit_map);
     running->drop_result = handler->drop_result;
     running->unpausable =
         handler_warm(handler) || handler->lang == LANG_HTTP || handler->lang == LANG_PULL;
+}
+
+void node_hold_handler(Node *node, Running *running)
+{
+    const Head *head = &running->head;
+    const Handler *handler = node_find_handler(node, head->tenant, head->type);
+    bool other = handler && running->version && handler->version != running->version;
+    if (handler && !other && !(head->flags & JOB_COMMAND))
+        hold_version(running, handler);
+}
+
+/* After a start: those that run with an older version keep its say. */
+void node_load_version(Node *node, const Definition *definition)
+{
+    Handler handler;
+    if (handler_unpack(definition->value, &handler))
+        return;
+    uint32_t tenant = names_find(&node->names, handler.tenant);
+    uint32_t type = names_find(&node->names, handler.type);
+    MapEntry entry;
+    for (size_t at = 0; tenant && type && map_next(&node->running, &at, &entry);) {
+        Running *running = entry.value;
+        if (running->head.tenant == tenant && running->head.type == type &&
+            running->version == handler.version && !(running->head.flags & JOB_COMMAND))
+            hold_version(running, &handler);
+    }
+}
+
+bool node_wants_versions(const Node *node)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->running, &at, &entry);) {
+        const Running *running = entry.value;
+        const Handler *newest =
+            node_find_handler(node, running->head.tenant, running->head.type);
+        if (running->version && (!newest || newest->version != running->version))
+            return true;
+    }
+    return false;
 }

@@ -65,8 +65,9 @@ typedef struct Running {
     int64_t progress_boot;
     Buf message;
     Buf reason;
-    Buf exit_map; /* of the handler's version that it runs */
-    Buf bookings; /* what it holds of resources; see resource.h */
+    uint32_t version; /* of the handler that it runs with; 0: none, or not known */
+    Buf exit_map;     /* of that version */
+    Buf bookings;     /* what it holds of resources; see resource.h */
     bool drop_result;
     bool unpausable;      /* nothing that a signal could stop */
     int64_t lease_ms;     /* of a pull worker; 0: it runs here */

@@ -277,7 +277,8 @@ static Err open_node(Daemon *daemon, Error *why)
     if (err)
         return err;
     Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };
-    return load_into(daemon, &running, node_load_running, why);
+    err = load_into(daemon, &running, node_load_running, why);
+    return err ? err : daemon_load_versions(daemon, why);
 }
 
 /* Whether a taken-over job should be stopped is told to the launcher again: the last

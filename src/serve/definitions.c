@@ -41,6 +41,20 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     return err;
 }
 
+static void stored_version(void *context, const Definition *definition)
+{
+    node_load_version(context, definition);
+}
+
+Err daemon_load_versions(Daemon *daemon, Error *why)
+{
+    if (!node_wants_versions(daemon->node))
+        return ERR_OK;
+    return daemon->store->kind->definitions(daemon->store,
+                                            SLICE_LITERAL(HANDLER_VERSIONS),
+                                            stored_version, daemon->node, why);
+}
+
 void daemon_declare(Daemon *daemon)
 {
     declares_set(daemon->declares,

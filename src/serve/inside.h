@@ -177,8 +177,9 @@ void daemon_trials_drop(Daemon *daemon);
 
 /* definitions.c */
 MUST_CHECK Err daemon_load_definitions(Daemon *daemon, Error *why);
-MUST_CHECK Err daemon_load_held(Daemon *daemon, Error *why); /* for lanes' waits */
-void daemon_declare(Daemon *daemon);                         /* what the file says now */
+MUST_CHECK Err daemon_load_versions(Daemon *daemon, Error *why); /* of what runs */
+MUST_CHECK Err daemon_load_held(Daemon *daemon, Error *why);     /* for lanes' waits */
+void daemon_declare(Daemon *daemon); /* what the file says now */
 
 /* daemon.c */
 void daemon_state_changed(Daemon *daemon);

@@ -304,6 +304,10 @@ void attempt_json(JsonOut *json, const Job *attempt)
     json_cstr(json, "state", state_name(attempt->state));
     json_cstr(json, "status", state_status(attempt->state));
     text_or_null(json, "node", attempt->node);
+    if (attempt->version)
+        json_int(json, "handler_version", attempt->version);
+    else
+        json_null(json, "handler_version");
     json_time(json, "run_at", attempt->run_at_ms);
     duration_or_null(json, "service_time", attempt->service_ms);
     json_time(json, "started_at", attempt->started_ms);

@@ -52,6 +52,7 @@ static const Shape shapes[] = {
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"job_id\":" STRING
       ",\"attempt\":" NUMBER ",\"retry_number\":" NUMBER ",\"state\":" STRING
       ",\"status\":" STRING ",\"node\":{\"type\":[\"string\",\"null\"]},"
+      "\"handler_version\":{\"type\":[\"integer\",\"null\"]},"
       "\"run_at\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"},"
       "\"service_time\":{\"type\":[\"string\",\"null\"]},"
       "\"expected_finish_at\":{\"type\":[\"string\",\"null\"],"

@@ -121,6 +121,7 @@ static void change_claim(Row *row, const Op *op)
     job->lock = op->lock;
     job->node = op->lock;
     job->bookings = op->bookings;
+    job->version = op->version;
     job->started_ms = op->at_ms;
     job->beat_ms = op->at_ms;
     job->finished_ms = 0;
@@ -273,6 +274,7 @@ bool row_attempt(const Row *row, Job *out_attempt)
     attempt.error = job->error;
     attempt.node = job->node;
     attempt.bookings = job->bookings;
+    attempt.version = job->version;
     *out_attempt = attempt;
     return true;
 }

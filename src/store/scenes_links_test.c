@@ -182,6 +182,29 @@ static void jobs_of_another_tenant_are_not_there(Scene *scene)
     assert_int_equal(look(scene, sister->id).broken_state, JOB_CANCELLED);
 }
 
+/* Not a link between jobs, but one between a job and its handler. */
+static void the_version_goes_with_the_attempt(Scene *scene)
+{
+    JobId id = scene_add_ready(scene, "q");
+    for (uint32_t attempt = 1; attempt <= 2; attempt++) {
+        Op claim = scene_claim(scene, id, attempt);
+        claim.version = 40 + attempt;
+        assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
+        Load load = { .kind = LOAD_RUNNING, .lock = SLICE_LITERAL(SCENE_SYSID) };
+        Loaded running = scene_load(scene, &load);
+        assert_int_equal(running.count, 1);
+        assert_int_equal(running.jobs[0].version, 40 + attempt);
+        loaded_done(&running);
+        Op end = scene_finish(scene, id, attempt, JOB_READY);
+        assert_int_equal(scene_do(scene, &end), OP_APPLIED);
+    }
+    Loaded attempts = scene_load(scene, &(Load){ .kind = LOAD_ATTEMPTS, .id = id });
+    assert_int_equal(attempts.count, 2);
+    assert_int_equal(attempts.jobs[0].version, 41);
+    assert_int_equal(attempts.jobs[1].version, 42);
+    loaded_done(&attempts);
+}
+
 static void children_come_in_steps(Scene *scene)
 {
     JobId parent = scene_add_running(scene);
@@ -383,6 +406,7 @@ const SceneRow scenes_of_links[] = {
     SCENE(a_parent_that_goes_was_cancelled_or_what_it_was),
     SCENE(a_parent_that_runs_again_has_not_ended),
     SCENE(jobs_of_another_tenant_are_not_there),
+    SCENE(the_version_goes_with_the_attempt),
     SCENE(children_come_in_steps),
     SCENE(a_handler_does_not_see_who_waits_for_a_job),
     SCENE(groups_count_their_members),

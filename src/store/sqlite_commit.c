@@ -125,11 +125,14 @@ static void bind_attempt(sqlite3_stmt *stmt, const Row *row, uint32_t node)
     sqlite3_bind_int64(stmt, 14, job->outcome.exit_status);
     db_bind_int(stmt, 15, job->outcome.signal);
     db_bind_text(stmt, 16, job->error);
+    db_bind_int(stmt, 17, job->version);
 }
 
-static void keep_attempt(Sqlite *sqlite, const Row *row)
+static void keep_attempt(Sqlite *sqlite, Held *held)
 {
     Db *db = &sqlite->db;
+    saved_open(&held->saved, db);
+    const Row *row = &held->saved.row;
     uint32_t node = catalog_name(&sqlite->catalog, db, row->job.node);
     if (node && row->slot)
         catalog_slot(&sqlite->catalog, db, node, row->slot);
@@ -179,8 +182,12 @@ static OpResult change_job(Sqlite *sqlite, const Op *op, uint32_t node)
         held_remove(sqlite, held);
         return OP_APPLIED;
     }
+    if (op->kind == OP_CLAIM) { /* the version stands among the packed fields */
+        saved_open(&held->saved, &sqlite->db);
+        held->rewrite = held->rewrite || row->job.version != op->version;
+    }
     if (row_forgets(row, op))
-        keep_attempt(sqlite, row);
+        keep_attempt(sqlite, held);
     if (op->kind == OP_CLAIM && op->bookings.bytes)
         booking_put(&sqlite->db, op->id, op->attempt, op->bookings);
     if (op->kind == OP_FINISH)

@@ -393,6 +393,7 @@ static void read_attempt(Loading *in, sqlite3_stmt *stmt, Job *out)
     out->outcome.exit_status = sqlite3_column_int(stmt, 11);
     out->outcome.signal = sqlite3_column_int(stmt, 12);
     out->error = slice_copy(&in->out->arena, db_column(stmt, 13));
+    out->version = (uint32_t)sqlite3_column_int64(stmt, 14);
 }
 
 static void load_attempts(Loading *in)
@@ -410,6 +411,7 @@ static void load_attempts(Loading *in)
         attempt.bookings = booking_get(db, attempt.id, attempt.attempt, &out->arena);
         MEM_PUSH(out->jobs, out->count, out->capacity) = attempt;
     }
+    saved_open(&saved, db);
     if (!row_attempt(&saved.row, &attempt))
         return;
     attempt.node = slice_copy(&out->arena, attempt.node);

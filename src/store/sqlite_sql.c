@@ -95,10 +95,10 @@ static const char *const texts[SQL_STATEMENTS] = {
                      " WHERE dt < ?1 AND (1 << state & ?2) ORDER BY dt, id LIMIT ?3",
 
     [SQL_ATTEMPTS] = "SELECT attempt, node, retry, state, run_at, service, started,"
-                     " finished, beat, code, exitcode, exit_status, signal, error"
-                     " FROM attempt WHERE job = ?1 ORDER BY attempt",
+                     " finished, beat, code, exitcode, exit_status, signal, error,"
+                     " version FROM attempt WHERE job = ?1 ORDER BY attempt",
     [SQL_ATTEMPT_ADD] = "INSERT OR REPLACE INTO attempt VALUES(?1, ?2, ?3, ?4, ?5, ?6,"
-                        " ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                        " ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     [SQL_ATTEMPTS_REMOVE] = "DELETE FROM attempt WHERE job = ?1",
     [SQL_PAYLOAD_GET] = "SELECT data FROM payload WHERE job = ?1",
     [SQL_PAYLOAD_PUT] = "INSERT OR REPLACE INTO payload(job, data) VALUES(?1, ?2)",

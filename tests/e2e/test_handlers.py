@@ -315,6 +315,31 @@ def test_the_newest_version_is_used_and_running_jobs_keep_theirs(tenant):
     assert versions["next_cursor"] is None
 
 
+def test_the_version_goes_with_the_attempt(tenant):
+    """S2.94, S2.96: also over kill -9 of the daemon: what was started with a version ends by
+    its exit_map and keep_result; each attempt tells which it was."""
+    gate = tenant.gate()
+    tenant.set("work", WAIT + "echo 'R: 0 x'; exit 3", env={"GATE": str(gate)},
+               exit_map={"3": 475}, max_retries=0)
+    old = tenant.add("work")
+    tenant.until(old, "running")
+    tenant.set("work", "[ $PAWL_ATTEMPT = 2 ] || exit 3", status=200, exit_map={"3": 100},
+               retry_delay="PT0.1S")
+    tenant.node.restart()
+    tenant.api = tenant.node.api(60, tenant.name)
+    gate.touch()
+    job = tenant.until(old)
+    assert (job["state"], job["exitcode"]) == ("failed", 475), job
+    new = tenant.add("work", held=True)
+    tenant.set("work", "[ $PAWL_ATTEMPT = 2 ] || exit 3", exit_map={"3": 101},
+               retry_delay="PT0.1S")
+    tenant.api.act(new, "release")
+    assert tenant.until(new)["state"] == "done"
+    for id, versions in ((old, [1]), (new, [3, 3])):
+        runs = tenant.api.get(f"/jobs/{id}/attempts")["items"]
+        assert [run["handler_version"] for run in runs] == versions, runs
+
+
 def test_rollback(tenant):
     """S2.94: what an older version was becomes the newest."""
     for number in range(1, 4):
