@@ -2,13 +2,6 @@
 /* sqlite_row.c - see sqlite_row.h. */
 #include "store/sqlite_row.h"
 
-Place place_of(JobState state)
-{
-    if (state == JOB_DONE)
-        return PLACE_DONE;
-    return state_in(state, STATES_FINAL) ? PLACE_DEAD : PLACE_LIVE;
-}
-
 static int64_t number(sqlite3_stmt *stmt, JobColumn column)
 {
     return sqlite3_column_int64(stmt, (int)column);
@@ -101,63 +94,10 @@ bool saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Db *d
     return true;
 }
 
-/* Everything that has a column of its own: taken from `from`, whatever `to` has. */
-static void copy_hot(Job *to, const Job *from)
-{
-    to->id = from->id;
-    to->parent = from->parent;
-    to->state = from->state;
-    to->flags = from->flags;
-    to->priority = from->priority;
-    to->dt_ms = from->dt_ms;
-    to->created_ms = from->created_ms;
-    to->run_at_ms = from->run_at_ms;
-    to->started_ms = from->started_ms;
-    to->finished_ms = from->finished_ms;
-    to->beat_ms = from->beat_ms;
-    to->service_ms = from->service_ms;
-    to->result_bytes = from->result_bytes;
-    to->attempt = from->attempt;
-    to->retry_number = from->retry_number;
-    to->progress = from->progress;
-    to->outcome = from->outcome;
-    to->tenant = from->tenant;
-    to->type = from->type;
-    to->queue = from->queue;
-    to->lock = from->lock;
-    to->node = from->node;
-    to->name = from->name;
-    to->reason = from->reason;
-    to->error = from->error;
-    to->message = from->message;
-    to->payload = from->payload;
-    to->bookings = from->bookings; /* in a table of its own */
-}
-
 void saved_open(SavedRow *saved, Db *db)
 {
-    if (saved->opened)
-        return;
-    saved->opened = true;
-    Job cold;
-    if (!saved->spec.bytes)
-        return;
-    if (job_unpack(saved->spec, &cold)) {
+    if (saved_unpack(saved))
         db_fail(db, SQLITE_CORRUPT, "a job's packed fields are damaged");
-        return;
-    }
-    copy_hot(&cold, &saved->row.job);
-    saved->row.job = cold;
-}
-
-static Slice pack_cold(const Job *job, Buf *scratch)
-{
-    const Job nothing = job_default();
-    Job cold = *job;
-    copy_hot(&cold, &nothing);
-    buf_clear(scratch);
-    job_pack(scratch, &cold);
-    return buf_slice(scratch);
 }
 
 static void bind(sqlite3_stmt *stmt, JobColumn column, int64_t value)
@@ -190,18 +130,6 @@ static void bind_run(sqlite3_stmt *stmt, const Row *row, uint32_t node)
     bind(stmt, COL_RESULT_BYTES, job->result_bytes);
 }
 
-/* Whether anything about runs is worth a column: attempt is NULL in the rows of jobs
- * that only wait, and their other columns are not looked at. */
-static bool has_run(const Row *row)
-{
-    const Job *job = &row->job;
-    return job->attempt || job->retry_number || row->run_retry || row->slot ||
-           job->node.bytes || job->started_ms || job->finished_ms || job->beat_ms ||
-           job->outcome.code || job->outcome.exitcode || job->outcome.exit_status != -1 ||
-           job->outcome.signal || job->progress != -1 || job->result_bytes ||
-           row->run_state != RUN_NONE;
-}
-
 uint32_t saved_bind(sqlite3_stmt *stmt, const SavedRow *saved, Catalog *catalog, Db *db)
 {
     const Job *job = &saved->row.job;
@@ -217,7 +145,7 @@ uint32_t saved_bind(sqlite3_stmt *stmt, const SavedRow *saved, Catalog *catalog,
     db_bind_text(stmt, COL_REASON + 1, job->reason);
     db_bind_text(stmt, COL_ERROR + 1, job->error);
     db_bind_text(stmt, COL_MESSAGE + 1, job->message);
-    if (has_run(&saved->row)) {
+    if (saved_has_run(&saved->row)) {
         uint32_t node = catalog_name(catalog, db, job->node);
         if (node && saved->row.slot)
             catalog_slot(catalog, db, node, saved->row.slot);
@@ -237,7 +165,6 @@ void saved_bind_rest(sqlite3_stmt *stmt, const SavedRow *saved, Catalog *catalog
     bind(stmt, COL_SERVICE, job->service_ms);
     db_bind_text(stmt, COL_NAME + 1, job->name);
     bind(stmt, COL_APART, saved->apart);
-    Slice spec = saved->opened ? pack_cold(job, scratch) : saved->spec;
-    db_bind_blob(stmt, COL_SPEC + 1, spec);
+    db_bind_blob(stmt, COL_SPEC + 1, saved_spec(saved, scratch));
     db_bind_blob(stmt, COL_PAYLOAD + 1, job->payload);
 }

@@ -4,22 +4,8 @@
 #ifndef STORE_SQLITE_ROW_H
 #define STORE_SQLITE_ROW_H
 
-#include "store/row.h"
+#include "store/saved.h"
 #include "store/sqlite_catalog.h"
-
-/* Where a job is; also the offset into the SQL_LIVE_..., SQL_DONE_..., SQL_DEAD_... */
-typedef enum Place { PLACE_LIVE, PLACE_DONE, PLACE_DEAD, PLACES, PLACE_NONE } Place;
-
-Place place_of(JobState state);
-
-/* A row with what is only known in the file. */
-typedef struct SavedRow {
-    Row row;       /* row.job's cold fields are empty unless `opened` */
-    Slice spec;    /* the cold fields, packed */
-    bool opened;   /* they are in row.job; spec no longer counts */
-    bool apart;    /* the payload is in its own table */
-    uint32_t lane; /* as saved; 0: not yet */
-} SavedRow;
 
 /* The row under stmt (a SELECT of the columns of JobColumn), its bytes copied into the
  * arena. Without COL_PAYLOAD in the statement there is no payload. False for a row that

@@ -3,6 +3,7 @@
 #include "store/store.h"
 
 #include "store/memory.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 
 Err store_open(const char *url, const StoreOptions *options, Store **out, Error *why)
@@ -18,8 +19,34 @@ Err store_open(const char *url, const StoreOptions *options, Store **out, Error 
     }
     if (slice_starts(rest, sqlite) && rest.bytes > sqlite.bytes)
         return store_sqlite_open(url + sqlite.bytes, options, out, why);
+    if (slice_starts(rest, SLICE_LITERAL("postgresql://")) ||
+        slice_starts(rest, SLICE_LITERAL("postgres://")))
+        return store_postgres_open(url, options, out, why);
     return error_set(why, ERR_UNSUPPORTED,
-                     "store: '%s' is none that this pawl knows; write sqlite:PATH", url);
+                     "store: '%s' is none that this pawl knows; write sqlite:PATH or "
+                     "postgresql://HOST/DATABASE",
+                     url);
+}
+
+/* Of USER:PASSWORD@ the part between colon and at sign; of parameters the password's. */
+void store_url_shown(const char *url, Buf *out)
+{
+    const char *rest = strstr(url, "://");
+    rest = rest ? rest + 3 : url;
+    size_t authority = strcspn(rest, "/?");
+    const char *at = NULL;
+    for (size_t i = 0; i < authority; i++)
+        if (rest[i] == '@')
+            at = rest + i;
+    const char *colon = at ? memchr(rest, ':', (size_t)(at - rest)) : NULL;
+    buf_add(out, url, (size_t)((colon ? colon : rest) - url));
+    rest = colon ? at : rest;
+    for (const char *secret; (secret = strstr(rest, "password="));) {
+        buf_add(out, rest, (size_t)(secret - rest));
+        buf_add_text(out, "password=...");
+        rest = secret + strcspn(secret, "&");
+    }
+    buf_add_text(out, rest);
 }
 
 void loaded_done(Loaded *loaded)

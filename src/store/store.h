@@ -68,7 +68,9 @@ typedef struct StoreKind {
     void (*close)(Store *store);
 
     /* One transaction. out_results, if not NULL, gets one OpResult per op of all batches
-     * in order. */
+     * in order. ERR_CONFLICT: a shared store has gone back behind what it had for this
+     * node (a standby that was behind was promoted): ask for the read point and go on
+     * from there. */
     Err (*commit)(Store *store, const Batch *batches, size_t count, OpResult *out_results,
                   Error *why);
 
@@ -144,10 +146,14 @@ static inline uint32_t store_query_limit(const JobQuery *query)
     return limit < QUERY_LIMIT_MAX ? limit : QUERY_LIMIT_MAX;
 }
 
-/* url: "sqlite:PATH" or "memory:". Creates and migrates as needed (unless read_only);
- * refuses a newer schema and a file that another process owns, with the reason. */
+/* url: "sqlite:PATH", "postgresql://..." or "memory:". Creates and migrates as needed
+ * (unless read_only); refuses a newer schema and a file that another process owns, with
+ * the reason. ERR_UNAVAILABLE: a server that may come. */
 MUST_CHECK Err store_open(const char *url, const StoreOptions *options, Store **out,
                           Error *why);
+
+/* The url as people may see it: without a password. */
+void store_url_shown(const char *url, Buf *out);
 
 static inline void store_close(Store *store)
 {

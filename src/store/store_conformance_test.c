@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_conformance_test.c - every scene on every kind of store; every scene again with
  * each call failing, before and after it happened; and long random histories on two kinds
- * side by side (PAWL_STEPS operations, PAWL_SEED). */
+ * side by side (PAWL_STEPS operations, PAWL_SEED). With the argument `postgres` the same
+ * on a server of its own. */
 #include "store/conformance.h"
 
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "store/memory.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 #include "store/testdir.h"
+#include "store/testserver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +26,7 @@
 #define FAILING_CALLS_MAX 12 /* of one scene; more are tried at even distances */
 #define SCENE_CALLS_MAX   80 /* longer scenes are about states, not about calls */
 #define STEPS_DEFAULT     3000
+#define STEPS_SERVER      900
 #define BATCH_OPS_MAX     6
 
 /* --- Kinds -------------------------------------------------------------------------- */
@@ -38,6 +42,8 @@ typedef struct Opened {
 typedef struct KindRow {
     const char *name;
     void (*open)(Opened *opened);
+    uint64_t failing_max; /* calls of a scene that are made to fail; 0: the usual; 1: one,
+                             whose answer is lost */
 } KindRow;
 
 static void open_memory(Opened *opened)
@@ -74,6 +80,31 @@ static void open_fault_memory(Opened *opened)
     opened->store = store_fault_new(opened->inner, &opened->fault);
 }
 
+static void open_again(Opened *opened)
+{
+    Error why = { 0 };
+    StoreOptions options = { 0 };
+    if (store_open(testserver_url(), &options, &opened->inner, &why))
+        fail_msg("%s", why.text);
+    postgres_of(opened->inner)->scan_ms = MS_PER_HOUR;
+    opened->store = opened->inner;
+}
+
+static void open_postgres(Opened *opened)
+{
+    static bool made;
+    if (made)
+        testserver_empty();
+    made = true;
+    open_again(opened);
+}
+
+static void open_fault_postgres(Opened *opened)
+{
+    open_postgres(opened);
+    opened->store = store_fault_new(opened->inner, &opened->fault);
+}
+
 static void close_all(Opened *opened)
 {
     store_close(opened->store);
@@ -82,16 +113,19 @@ static void close_all(Opened *opened)
 }
 
 static const KindRow kinds[] = {
-    { "memory", open_memory },
-    { "sqlite", open_sqlite },
-    { "trace(sqlite)", open_trace },
-    { "fault(sqlite)", open_fault },
+    { "memory", open_memory, 0 },
+    { "sqlite", open_sqlite, 0 },
+    { "trace(sqlite)", open_trace, 0 },
+    { "fault(sqlite)", open_fault, 0 },
 };
 
 static const KindRow faulty_kinds[] = {
-    { "fault(memory)", open_fault_memory },
-    { "fault(sqlite)", open_fault },
+    { "fault(memory)", open_fault_memory, 0 },
+    { "fault(sqlite)", open_fault, 0 },
 };
+
+static const KindRow kind_postgres = { "postgres", open_postgres, 0 };
+static const KindRow faulty_postgres = { "fault(postgres)", open_fault_postgres, 1 };
 
 typedef struct Case {
     const KindRow *kind;
@@ -155,9 +189,10 @@ static void play_case_failing(void **state)
     close_all(&whole);
     if (calls > SCENE_CALLS_MAX)
         calls = 0;
-    uint64_t stride = calls / FAILING_CALLS_MAX + 1;
-    for (uint64_t at = 1; at <= calls; at += stride)
-        for (int after = 0; after < 2; after++)
+    uint64_t most = test->kind->failing_max;
+    uint64_t stride = calls / (most ? most : FAILING_CALLS_MAX) + 1;
+    for (uint64_t at = stride / 2 + 1; at <= calls; at += stride)
+        for (int after = most == 1; after < 2; after++)
             play_failing(test,
                          (StoreFault){ .fail_at = at,
                                        .times = 1,
@@ -476,19 +511,29 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 
 #define SCAN_MS 600000
 
-static void two_kinds_live_the_same_history(void **state)
+static void reopen_sqlite(Opened *real)
 {
-    (void)state;
+    store_close(real->store);
+    real->store = testdir_store(&real->dir, &(StoreOptions){ 0 });
+    sqlite_of(real->store)->scan_ms = SCAN_MS; /* a slow machine finds all, too */
+}
+
+static void reopen_postgres(Opened *real)
+{
+    store_close(real->store);
+    open_again(real);
+}
+
+/* The memory store and another: same answers, same end. */
+static void live_the_same_history(Opened *real, uint64_t steps,
+                                  void (*reopen)(Opened *real))
+{
     Opened model = { 0 };
-    Opened real = { 0 };
     open_memory(&model);
-    open_sqlite(&real);
-    Store *stores[] = { model.store, real.store };
-    sqlite_of(real.store)->scan_ms = SCAN_MS; /* a slow machine finds all, too */
+    Store *stores[] = { model.store, real->store };
     Walk walk = { .rng = { setting("PAWL_SEED", 1) },
                   .ids.node = SCENE_NODE,
                   .wall_ms = SCENE_WALL };
-    uint64_t steps = setting("PAWL_STEPS", STEPS_DEFAULT);
     Batch batch = { 0 };
     uint64_t ops = 0;
     for (uint64_t step = 0; ops < steps; step++) {
@@ -500,18 +545,64 @@ static void two_kinds_live_the_same_history(void **state)
         ops += batch.count;
         arena_reset(&walk.arena);
         if (rng_percent(&walk.rng, 2)) {
-            store_close(real.store);
-            stores[1] = real.store = testdir_store(&real.dir, &(StoreOptions){ 0 });
-            sqlite_of(real.store)->scan_ms = SCAN_MS;
+            reopen(real);
+            stores[1] = real->store;
         }
         if (step % 400 == 0)
             expect_same(stores, step);
     }
     expect_same(stores, UINT64_MAX);
-    expect_sound(real.store);
     batch_done(&batch);
     arena_done(&walk.arena);
     close_all(&model);
+}
+
+static void two_kinds_live_the_same_history(void **state)
+{
+    (void)state;
+    Opened real = { 0 };
+    open_sqlite(&real);
+    reopen_sqlite(&real);
+    live_the_same_history(&real, setting("PAWL_STEPS", STEPS_DEFAULT), reopen_sqlite);
+    expect_sound(real.store);
+    close_all(&real);
+}
+
+static void expect_sound_on_server(void)
+{
+    static const char *const wrong[] = {
+        "SELECT count(*) FROM pawl.payload WHERE job NOT IN"
+        " (SELECT id FROM pawl.job_any WHERE apart = 1 AND payload IS NULL)",
+        "SELECT count(*) FROM pawl.job_any WHERE apart = 1"
+        " AND id NOT IN (SELECT job FROM pawl.payload)",
+        "SELECT count(*) FROM pawl.result WHERE job NOT IN"
+        " (SELECT id FROM pawl.job_any WHERE result_bytes > 0)",
+        "SELECT count(*) FROM pawl.attempt a WHERE NOT EXISTS (SELECT 1"
+        " FROM pawl.job_any j WHERE j.id = a.job AND j.attempt >= a.attempt)",
+        "SELECT count(*) FROM ((SELECT lane, state, sum(count) FROM pawl.lane_count"
+        " GROUP BY lane, state HAVING sum(count) <> 0) EXCEPT"
+        " (SELECT lane, state, count(*) FROM pawl.job_any GROUP BY lane, state)) x",
+        "SELECT count(*) FROM ((SELECT lane, state, count(*) FROM pawl.job_any"
+        " GROUP BY lane, state) EXCEPT (SELECT lane, state, sum(count)"
+        " FROM pawl.lane_count GROUP BY lane, state)) x",
+        "SELECT count(*) FROM pawl.job_live WHERE state >= 8",
+        "SELECT count(*) FROM pawl.job_done WHERE state <> 8",
+        "SELECT count(*) FROM pawl.job_dead WHERE state <= 8",
+        "SELECT count(*) FROM pawl.job_any j JOIN pawl.lane l ON l.id = j.lane"
+        " WHERE j.owner <> l.owner",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (strcmp(testserver_ask(wrong[i]), "0") != 0)
+            fail_msg("%s of: %s", testserver_ask(wrong[i]), wrong[i]);
+}
+
+static void the_server_lives_the_same_history(void **state)
+{
+    (void)state;
+    Opened real = { 0 };
+    open_postgres(&real);
+    live_the_same_history(&real, setting("PAWL_STEPS", STEPS_SERVER), reopen_postgres);
+    expect_sound_on_server();
     close_all(&real);
 }
 
@@ -550,10 +641,26 @@ static int run(Cases *cases, void (*function)(void **), const char *group)
     return failed;
 }
 
-int main(void)
+static int on_server(void)
 {
     Cases plain = { 0 };
     Cases failing = { 0 };
+    add_cases(&plain, &kind_postgres, "");
+    add_cases(&failing, &faulty_postgres, ", calls failing");
+    int failed = run(&plain, play_case, "scenes");
+    failed += run(&failing, play_case_failing, "scenes with failing calls");
+    const struct CMUnitTest walks[] = {
+        cmocka_unit_test(the_server_lives_the_same_history),
+    };
+    return failed + cmocka_run_group_tests(walks, NULL, NULL);
+}
+
+int main(int count, char **words)
+{
+    Cases plain = { 0 };
+    Cases failing = { 0 };
+    if (count > 1 && strcmp(words[1], "postgres") == 0)
+        return on_server();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         add_cases(&plain, &kinds[i], "");
     for (size_t i = 0; i < sizeof faulty_kinds / sizeof *faulty_kinds; i++)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """embed.py - turns schema files into one C file: embed.py OUT.c 001.sql 002.sql ...
+With --postgres in front for those of the shared store.
 
 Two words of ours become SQL on the way, because views need them often:
   @id(x)@    the 13 characters of a job id (base/id.h)
@@ -30,18 +31,23 @@ def expand(text):
 
 
 def main():
-    out, sources = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    lines = ["/* Made by embed.py from the files in schema/. */",
-             '#include "store/sqlite_schema.h"', ""]
+    words = sys.argv[1:]
+    kind, step, name = "sqlite", "SchemaStep", "schema"
+    if words[0] == "--postgres":
+        kind, step, name = "postgres", "PgStep", "postgres"
+        words = words[1:]
+    out, sources = pathlib.Path(words[0]), words[1:]
+    lines = ["/* Made by embed.py from the files in schema/ or schema_pg/. */",
+             f'#include "store/{kind}_schema.h"', ""]
     for number, source in enumerate(sources, 1):
         data = expand(pathlib.Path(source).read_text()).encode() + b"\0"
         lines.append(f"static const char step_{number}[] = {{")
         for at in range(0, len(data), 16):
             lines.append("    " + " ".join(f"{byte}," for byte in data[at:at + 16]))
         lines += ["};", ""]
-    lines.append("const SchemaStep schema_steps[] = {")
+    lines.append(f"const {step} {name}_steps[] = {{")
     lines += [f"    {{ {n}, step_{n} }}," for n in range(1, len(sources) + 1)]
-    lines += ["};", f"const size_t schema_step_count = {len(sources)};", ""]
+    lines += ["};", f"const size_t {name}_step_count = {len(sources)};", ""]
     out.write_text("\n".join(lines))
 
 

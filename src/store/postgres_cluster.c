@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_cluster.c - see postgres_cluster.h. */
+#include "store/postgres_cluster.h"
+
+#include "store/postgres_held.h"
+
+#define NOW_MS "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+
+/* --- Guards
+ * ------------------------------------------------------------------------------
+ */
+
+/* Of the node whose batch it is: asked for with every operation, read once. */
+static const PgLease *lease_of(Postgres *pg, uint32_t node)
+{
+    PgLease *lease = &pg->lease;
+    if (lease->known && lease->node == node)
+        return lease;
+    *lease = (PgLease){ .known = true, .node = node };
+    if (!node)
+        return lease;
+    param_int(&pg->params, node);
+    PGresult *result = link_query(&pg->link,
+                                  "SELECT coalesce(epoch, 0), coalesce(fenced, false)"
+                                  " FROM pawl.node WHERE number = $1::int8 FOR KEY SHARE",
+                                  &pg->params);
+    if (result && PQntuples(result)) {
+        lease->there = true;
+        lease->epoch = (uint64_t)field_int(result, 0, 0);
+        lease->fenced = field_int(result, 0, 1) != 0;
+    }
+    PQclear(result);
+    return lease;
+}
+
+bool pgcluster_joined(Postgres *pg, uint32_t node)
+{
+    return lease_of(pg, node)->epoch > 0;
+}
+
+bool pgcluster_fenced(Postgres *pg, uint32_t node)
+{
+    return lease_of(pg, node)->fenced;
+}
+
+void pgcluster_forget(Postgres *pg)
+{
+    pg->lease = (PgLease){ .known = false };
+}
+
+/* --- Operations
+ * --------------------------------------------------------------------------
+ */
+
+/* Commits of the node that are under way hold its row in share: this waits for them. */
+static OpResult fence(Postgres *pg, const Op *op)
+{
+    param_int(&pg->params, op->node);
+    PGresult *result = link_query(
+        &pg->link, "SELECT 1 FROM pawl.node WHERE number = $1::int8 FOR UPDATE",
+        &pg->params);
+    bool there = result && PQntuples(result);
+    PQclear(result);
+    if (!there)
+        return OP_MISSING;
+    param_int(&pg->params, op->node);
+    param_int(&pg->params, (int64_t)op->count);
+    int64_t changed = link_run(&pg->link,
+                               "UPDATE pawl.node SET fenced = true, controls = false"
+                               " WHERE number = $1::int8 AND coalesce(epoch, 0) = $2"
+                               " AND NOT coalesce(fenced, false) AND lease <= " NOW_MS,
+                               &pg->params);
+    pgcluster_forget(pg);
+    return changed ? OP_APPLIED : OP_LOST;
+}
+
+static OpResult join_node(Postgres *pg, const Op *op, uint32_t node)
+{
+    if (!lease_of(pg, node)->there)
+        return OP_MISSING;
+    param_int(&pg->params, node);
+    param_int(&pg->params, (int64_t)op->count);
+    int64_t changed = link_run(&pg->link,
+                               "UPDATE pawl.node SET fenced = false, epoch = $2"
+                               " WHERE number = $1::int8 AND coalesce(epoch, 0) < $2",
+                               &pg->params);
+    pgcluster_forget(pg);
+    if (!changed)
+        return OP_LOST;
+    param_int(&pg->params, node);
+    link_run(&pg->link, "DELETE FROM pawl.inbox WHERE node = $1::int8", &pg->params);
+    return OP_APPLIED;
+}
+
+static bool is_fenced(Postgres *pg, uint32_t node)
+{
+    param_int(&pg->params, node);
+    PGresult *result = link_query(
+        &pg->link, "SELECT 1 FROM pawl.node WHERE number = $1::int8 AND fenced",
+        &pg->params);
+    bool fenced = result && PQntuples(result);
+    PQclear(result);
+    return fenced;
+}
+
+static OpResult take(Postgres *pg, const Op *op, uint32_t node)
+{
+    if (!is_fenced(pg, op->node))
+        return OP_LOST;
+    pgheld_flush(pg);
+    param_int(&pg->params, op->node);
+    param_int(&pg->params, (int64_t)op->count);
+    PGresult *result = link_query(&pg->link,
+                                  "SELECT id FROM pawl.job_live WHERE owner = $1::int8"
+                                  " ORDER BY id LIMIT $2",
+                                  &pg->params);
+    PgArray ids = { .type = PG_INT8 };
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++)
+        array_int(&ids, field_int(result, i, 0));
+    pgheld_fetch(pg, &ids);
+    for (int i = 0; i < rows; i++) {
+        PgHeld *held = pgheld_find(pg, (JobId)field_int(result, i, 0));
+        if (!held)
+            continue;
+        job_set_owner(&held->saved.row.job, node);
+        held->changed = true;
+    }
+    PQclear(result);
+    array_done(&ids);
+    return rows ? OP_APPLIED : OP_MISSING;
+}
+
+static OpResult mail(Postgres *pg, const Op *op, uint32_t node)
+{
+    param_int(&pg->params, op->node);
+    param_int(&pg->params, node);
+    param_bytes(&pg->params, op->value);
+    link_run(&pg->link,
+             "INSERT INTO pawl.inbox(node, sender, body) VALUES ($1::int8, $2::int8, $3)",
+             &pg->params);
+    return OP_APPLIED;
+}
+
+static OpResult mail_taken(Postgres *pg, const Op *op, uint32_t node)
+{
+    param_int(&pg->params, (int64_t)op->count);
+    param_int(&pg->params, node);
+    int64_t changed = link_run(
+        &pg->link, "DELETE FROM pawl.inbox WHERE number = $1 AND node = $2::int8",
+        &pg->params);
+    return changed ? OP_APPLIED : OP_MISSING;
+}
+
+OpResult pgcluster_op(Postgres *pg, const Op *op, uint32_t node)
+{
+    if (op->kind == OP_MAIL)
+        return mail(pg, op, node);
+    if (op->kind == OP_TAKEN)
+        return mail_taken(pg, op, node);
+    if (op->kind == OP_FENCE)
+        return fence(pg, op);
+    return op->kind == OP_TAKE ? take(pg, op, node) : join_node(pg, op, node);
+}
+
+/* Under a lock to the end of the commit: numbers become visible in their order. */
+void pgcluster_defined(Postgres *pg, const Op *op, uint32_t node)
+{
+    param_bytes(&pg->params, op->table);
+    param_bytes(&pg->params, op->tenant);
+    param_bytes(&pg->params, op->key);
+    param_int(&pg->params, node);
+    PQclear(link_query(&pg->link,
+                       "SELECT pawl.definition_changed($1, $2, $3, $4::int8::int4)",
+                       &pg->params));
+}
+
+/* --- Reading
+ * -----------------------------------------------------------------------------
+ */
+
+void pgcluster_inbox(Postgres *pg, const Load *load, Loaded *out)
+{
+    param_int(&pg->params, load->owner);
+    param_int(&pg->params, load->limit ? (int64_t)load->limit + 1 : INT64_MAX);
+    PGresult *result = link_query(&pg->link,
+                                  "SELECT number, sender, body FROM pawl.inbox"
+                                  " WHERE node = $1::int8 ORDER BY number LIMIT $2",
+                                  &pg->params);
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        if (load->limit && out->letter_count == load->limit) {
+            out->more = true;
+            break;
+        }
+        Letter letter = { .number = (uint64_t)field_int(result, i, 0),
+                          .from = (uint32_t)field_int(result, i, 1),
+                          .body = slice_copy(&out->arena, field_bytes(result, i, 2)) };
+        MEM_PUSH(out->letters, out->letter_count, out->letter_capacity) = letter;
+    }
+    PQclear(result);
+}
+
+Err postgres_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
+                     Error *why)
+{
+    Postgres *pg = postgres_of(store);
+    postgres_begin_read(pg);
+    param_int(&pg->params, (int64_t)after);
+    PGresult *result = link_query(
+        &pg->link,
+        "SELECT c.change, c.node, c.kind, c.tenant, c.key, d.value, d.kind IS NOT NULL"
+        " FROM pawl.definition_change c LEFT JOIN pawl.definition d"
+        " ON d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key"
+        " WHERE c.change > $1 ORDER BY c.change",
+        &pg->params);
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        Change change = { .change = (uint64_t)field_int(result, i, 0),
+                          .node = (uint32_t)field_int(result, i, 1),
+                          .table = field_bytes(result, i, 2),
+                          .definition.tenant = field_bytes(result, i, 3),
+                          .definition.key = field_bytes(result, i, 4) };
+        Slice value = field_bytes(result, i, 5);
+        if (field_int(result, i, 6))
+            change.definition.value = slice_of(value.data ? value.data : "", value.bytes);
+        sink(context, &change);
+    }
+    PQclear(result);
+    return postgres_end_read(pg, "read changes", why);
+}
+
+Err postgres_nodes(Store *store, NodeSink *sink, void *context, Error *why)
+{
+    Postgres *pg = postgres_of(store);
+    postgres_begin_read(pg);
+    PGresult *result = link_query(
+        &pg->link,
+        "SELECT sysid, number, epoch, fenced, controls, lease - " NOW_MS ", facts"
+        " FROM pawl.node WHERE number > 0 ORDER BY number",
+        &pg->params);
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        NodeRow row = { .sysid = field_bytes(result, i, 0),
+                        .number = (uint32_t)field_int(result, i, 1),
+                        .epoch = (uint64_t)field_int(result, i, 2),
+                        .fenced = field_int(result, i, 3) != 0,
+                        .controls = field_int(result, i, 4) != 0,
+                        .left_ms = field_int(result, i, 5),
+                        .facts = field_bytes(result, i, 6) };
+        sink(context, &row);
+    }
+    PQclear(result);
+    return postgres_end_read(pg, "read nodes", why);
+}
+
+/* --- Leases
+ * ------------------------------------------------------------------------------
+ */
+
+Err postgres_renew(Store *store, const Renewal *renewal, NodeRow *out, Error *why)
+{
+    Postgres *pg = postgres_of(store);
+    if (pg->read_only)
+        return error_set(why, ERR_DENIED,
+                         "store: this handle was opened to be read only");
+    NodeRow row = { 0 };
+    link_begin(&pg->link, LINK_WRITE);
+    param_bytes(&pg->params, renewal->sysid);
+    param_int(&pg->params, renewal->number);
+    param_int(&pg->params, renewal->lease_ms);
+    param_int(&pg->params, renewal->controls);
+    param_bytes(&pg->params, renewal->facts);
+    PGresult *result = link_query(
+        &pg->link, "SELECT * FROM pawl.node_renew($1, $2::int8::int4, $3, $4 <> 0, $5)",
+        &pg->params);
+    if (result && PQntuples(result))
+        row = (NodeRow){ .number = (uint32_t)field_int(result, 0, 0),
+                         .epoch = (uint64_t)field_int(result, 0, 1),
+                         .fenced = field_int(result, 0, 2) != 0,
+                         .controls = field_int(result, 0, 3) != 0,
+                         .left_ms = renewal->lease_ms };
+    PQclear(result);
+    Err err = link_end(&pg->link, "renew a lease", why);
+    if (!err && !row.number)
+        err = error_set(why, ERR_FULL, "store: all %d node numbers are taken",
+                        NODE_NUMBER_MAX);
+    if (!err)
+        *out = row;
+    return err;
+}

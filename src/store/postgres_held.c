@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_held.c - see postgres_held.h. */
+#include "store/postgres_held.h"
+
+#include "store/postgres_booking.h"
+
+static PgHeld absent; /* its address says: asked for, and not there */
+
+static const char *const tables[PLACES] = { "pawl.job_live", "pawl.job_done",
+                                            "pawl.job_dead" };
+
+/* --- Reading
+ * -----------------------------------------------------------------------------
+ */
+
+static PgHeld *hold(Postgres *pg, JobId id)
+{
+    PgHeld *held = ARENA_NEW(&pg->held.arena, PgHeld);
+    MEM_PUSH(pg->held.items, pg->held.count, pg->held.capacity) = held;
+    map_put(&pg->held.by_id, id, held);
+    return held;
+}
+
+static void hold_rows(Postgres *pg, const PGresult *result, Place place)
+{
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        SavedRow saved;
+        if (!pgrow_read(&saved, result, i, &pg->catalog, &pg->held.arena))
+            return;
+        PgHeld *held = hold(pg, saved.row.job.id);
+        held->saved = saved;
+        held->was = place;
+        held->was_lane = saved.lane;
+        held->was_state = saved.row.job.state;
+    }
+}
+
+static void fetch_place(Postgres *pg, const PgArray *ids, Place place)
+{
+    Buf sql = { 0 };
+    buf_printf(&sql, "SELECT %s FROM %s WHERE id = ANY($1)", pg_all_columns,
+               tables[place]);
+    param_array(&pg->params, ids);
+    PGresult *result = link_query(&pg->link, buf_cstr(&sql), &pg->params);
+    hold_rows(pg, result, place);
+    PQclear(result);
+    buf_done(&sql);
+}
+
+/* Ids of the array; they stand as length and value. */
+static JobId id_at(const PgArray *ids, int32_t at)
+{
+    uint64_t id = 0;
+    for (size_t i = 0; i < 8; i++)
+        id = id << 8 | (unsigned char)ids->items.data[(size_t)at * 12 + 4 + i];
+    return id;
+}
+
+/* Those that are not held yet. */
+static void unknown(const Postgres *pg, const PgArray *ids, PgArray *out)
+{
+    array_clear(out);
+    for (int32_t i = 0; i < ids->count; i++)
+        if (!map_find(&pg->held.by_id, id_at(ids, i)))
+            array_int(out, (int64_t)id_at(ids, i));
+}
+
+/* Ids of a node rise: one above its largest was never here. */
+static void pass_new(Postgres *pg, const PgArray *ids)
+{
+    for (int32_t i = 0; i < ids->count; i++) {
+        JobId id = id_at(ids, i);
+        const Point *point = points_find(&pg->points, id_node(id));
+        if (point && id > point->last_id && !map_find(&pg->held.by_id, id))
+            map_put(&pg->held.by_id, id, &absent);
+    }
+}
+
+void pgheld_fetch(Postgres *pg, const PgArray *ids)
+{
+    PgArray rest = { .type = PG_INT8 };
+    pass_new(pg, ids);
+    for (unsigned place = 0; place < PLACES; place++) {
+        unknown(pg, ids, &rest);
+        if (rest.count && !pg->link.err)
+            fetch_place(pg, &rest, (Place)place);
+    }
+    unknown(pg, ids, &rest);
+    for (int32_t i = 0; i < rest.count; i++)
+        map_put(&pg->held.by_id, id_at(&rest, i), &absent);
+    array_done(&rest);
+}
+
+bool pgheld_asked(const Postgres *pg, JobId id)
+{
+    return map_find(&pg->held.by_id, id) != NULL;
+}
+
+PgHeld *pgheld_find(Postgres *pg, JobId id)
+{
+    PgHeld *held = map_find(&pg->held.by_id, id);
+    if (!held) {
+        PgArray one = { .type = PG_INT8 };
+        array_int(&one, (int64_t)id);
+        pgheld_fetch(pg, &one);
+        array_done(&one);
+        held = map_find(&pg->held.by_id, id);
+    }
+    return held == &absent || held->gone ? NULL : held;
+}
+
+/* --- Adding
+ * ------------------------------------------------------------------------------
+ */
+
+void pgheld_payload(PgHeld *held, Slice payload)
+{
+    Job *job = &held->saved.row.job;
+    bool apart = payload.bytes > STORE_PAYLOAD_SMALL;
+    if (apart || held->saved.apart) {
+        held->payload = apart ? BESIDE_PUT : BESIDE_GONE;
+        held->payload_bytes = payload;
+    }
+    held->saved.apart = apart;
+    job->payload = apart ? (Slice){ NULL, 0 } : payload;
+}
+
+PgHeld *pgheld_add(Postgres *pg, const Job *job)
+{
+    PgHeld *held = hold(pg, job->id);
+    held->saved = (SavedRow){ .row = row_new(job), .opened = true };
+    held->was = PLACE_NONE;
+    held->changed = true;
+    pgheld_payload(held, job->payload);
+    return held;
+}
+
+static void write_values(Postgres *pg, const PgValues *values, Place place)
+{
+    if (place != PLACE_LIVE)
+        pgcatalog_part(&pg->catalog, (JobId)values->numbers[PG_ID]);
+    pgrow_copy(&pg->out.jobs[place], values);
+}
+
+static void write_payload(Postgres *pg, JobId id, Slice payload)
+{
+    copy_row(&pg->out.payloads, 2);
+    copy_int(&pg->out.payloads, PG_INT8, (int64_t)id);
+    copy_bytes(&pg->out.payloads, payload);
+}
+
+PgPattern pgheld_pattern(Postgres *pg, const Job *job)
+{
+    PgPattern pattern = { .place = place_of(job->state), .state = job->state };
+    SavedRow saved = { .row = row_new(job), .opened = true };
+    pattern.lane = pgrow_values(&saved, &pg->catalog, &pg->scratch, &pattern.values);
+    return pattern;
+}
+
+void pgheld_line(Postgres *pg, PgPattern *pattern, JobId id, Slice payload)
+{
+    PgValues *values = &pattern->values;
+    bool apart = payload.bytes > STORE_PAYLOAD_SMALL;
+    values->numbers[PG_ID] = (int64_t)id;
+    values->numbers[PG_APART] = apart;
+    values->given[PG_APART] = apart;
+    values->bytes[PG_PAYLOAD] = payload;
+    values->given[PG_PAYLOAD] = !apart && payload.bytes;
+    if (apart)
+        write_payload(pg, id, payload);
+    write_values(pg, values, pattern->place);
+    pgcatalog_count(&pg->catalog, pattern->lane, pattern->state, 1);
+}
+
+void pgheld_write(Postgres *pg, const Job *job)
+{
+    PgPattern pattern = pgheld_pattern(pg, job);
+    pgheld_line(pg, &pattern, job->id, job->payload);
+}
+
+/* --- Changing
+ * ----------------------------------------------------------------------------
+ */
+
+void pgheld_keep_attempt(Postgres *pg, PgHeld *held)
+{
+    PgKept *kept = ARENA_NEW(&pg->held.arena, PgKept);
+    kept->row = held->saved.row;
+    kept->next = held->attempts;
+    held->attempts = kept;
+}
+
+void pgheld_book(Postgres *pg, PgHeld *held, const Op *op)
+{
+    PgKept *kept = ARENA_NEW(&pg->held.arena, PgKept);
+    kept->row.job.attempt = op->attempt;
+    kept->bookings = op->bookings;
+    kept->next = held->bookings;
+    held->bookings = kept;
+}
+
+void pgheld_result(PgHeld *held, Slice result)
+{
+    if (!result.bytes && !held->saved.row.job.result_bytes)
+        return;
+    held->result = result.bytes ? BESIDE_PUT : BESIDE_GONE;
+    held->result_bytes = result;
+}
+
+static void count_change(Postgres *pg, const PgHeld *held, uint32_t lane)
+{
+    if (held->was != PLACE_NONE)
+        pgcatalog_count(&pg->catalog, held->was_lane, held->was_state, -1);
+    if (lane)
+        pgcatalog_count(&pg->catalog, lane, held->saved.row.job.state, 1);
+}
+
+void pgheld_remove(Postgres *pg, PgHeld *held)
+{
+    PgOutgoing *out = &pg->out;
+    int64_t id = (int64_t)held->saved.row.job.id;
+    held->gone = true;
+    held->changed = false;
+    if (held->was == PLACE_NONE)
+        return; /* no one will ever have seen it */
+    array_int(&out->removed[held->was], id);
+    array_int(&out->payloads_removed, id);
+    array_int(&out->results_removed, id);
+    array_int(&out->attempts_removed, id);
+    array_int(&out->bookings_removed, id);
+    count_change(pg, held, 0);
+}
+
+/* --- Writing
+ * -----------------------------------------------------------------------------
+ */
+
+static void out_int(PgArray *column, int64_t value, int64_t none)
+{
+    if (value == none)
+        array_null(column);
+    else
+        array_int(column, value);
+}
+
+static bool same_attempt(const PgKept *newer, const PgKept *kept)
+{
+    for (; newer != kept; newer = newer->next)
+        if (newer->row.job.attempt == kept->row.job.attempt)
+            return true;
+    return false;
+}
+
+static void write_attempt(Postgres *pg, const Row *row)
+{
+    PgArray *column = pg->out.attempts;
+    const Job *job = &row->job;
+    uint32_t node = pgcatalog_name(&pg->catalog, job->node);
+    if (node && row->slot)
+        pgcatalog_slot(&pg->catalog, node, row->slot);
+    array_int(column++, (int64_t)job->id);
+    array_int(column++, job->attempt);
+    out_int(column++, row->slot, 0);
+    out_int(column++, node, 0);
+    out_int(column++, row->run_retry, 0);
+    array_int(column++, row->run_state);
+    out_int(column++, job->run_at_ms, 0);
+    out_int(column++, job->service_ms, 0);
+    out_int(column++, job->started_ms, 0);
+    out_int(column++, job->finished_ms, 0);
+    out_int(column++, job->beat_ms, 0);
+    out_int(column++, job->outcome.code, 0);
+    out_int(column++, job->outcome.exitcode, 0);
+    array_int(column++, job->outcome.exit_status);
+    out_int(column++, job->outcome.signal, 0);
+    if (job->error.bytes)
+        array_bytes(column, job->error);
+    else
+        array_null(column);
+}
+
+static void write_beside(Postgres *pg, const PgHeld *held)
+{
+    PgOutgoing *out = &pg->out;
+    JobId id = held->saved.row.job.id;
+    bool there = held->was != PLACE_NONE;
+    if (held->result != BESIDE_SAME && there)
+        array_int(&out->results_removed, (int64_t)id);
+    if (held->result == BESIDE_PUT) {
+        copy_row(&out->results, 2);
+        copy_int(&out->results, PG_INT8, (int64_t)id);
+        copy_bytes(&out->results, held->result_bytes);
+    }
+    if (held->payload != BESIDE_SAME && there)
+        array_int(&out->payloads_removed, (int64_t)id);
+    if (held->payload == BESIDE_PUT)
+        write_payload(pg, id, held->payload_bytes);
+    for (const PgKept *kept = held->attempts; kept; kept = kept->next)
+        if (!same_attempt(held->attempts, kept))
+            write_attempt(pg, &kept->row);
+    for (const PgKept *kept = held->bookings; kept; kept = kept->next)
+        if (!same_attempt(held->bookings, kept))
+            pgbooking_put(out->bookings, id, kept->row.job.attempt, kept->bookings);
+}
+
+static void write_one(Postgres *pg, PgHeld *held)
+{
+    PgValues values;
+    const Job *job = &held->saved.row.job;
+    Place place = place_of(job->state);
+    bool stays = held->was == PLACE_LIVE && place == PLACE_LIVE && !held->rewrite;
+    uint32_t lane = pgrow_values(&held->saved, &pg->catalog, &pg->scratch, &values);
+    if (stays) {
+        pgrow_change(&pg->out.changes, &values);
+    } else {
+        if (held->was != PLACE_NONE)
+            array_int(&pg->out.removed[held->was], (int64_t)job->id);
+        write_values(pg, &values, place);
+    }
+    write_beside(pg, held);
+    count_change(pg, held, lane);
+}
+
+static void send_removed(Postgres *pg, PgArray *ids, const char *sql)
+{
+    if (!ids->count)
+        return;
+    param_array(&pg->params, ids);
+    array_clear(ids);
+    link_run(&pg->link, sql, &pg->params);
+}
+
+static void send_columns(Postgres *pg, PgArray *columns, size_t count, const char *sql)
+{
+    if (!columns[0].count)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        param_array(&pg->params, &columns[i]);
+        array_clear(&columns[i]);
+    }
+    link_run(&pg->link, sql, &pg->params);
+}
+
+static void send_all(Postgres *pg)
+{
+    static const char *const removes[PLACES] = {
+        "DELETE FROM pawl.job_live WHERE id = ANY($1)",
+        "DELETE FROM pawl.job_done WHERE id = ANY($1)",
+        "DELETE FROM pawl.job_dead WHERE id = ANY($1)",
+    };
+    PgOutgoing *out = &pg->out;
+    for (unsigned i = 0; i < PLACES; i++)
+        send_removed(pg, &out->removed[i], removes[i]);
+    send_removed(pg, &out->attempts_removed,
+                 "DELETE FROM pawl.attempt WHERE job = ANY($1)");
+    send_removed(pg, &out->bookings_removed,
+                 "DELETE FROM pawl.booking WHERE job = ANY($1)");
+    send_removed(pg, &out->results_removed,
+                 "DELETE FROM pawl.result WHERE job = ANY($1)");
+    send_removed(pg, &out->payloads_removed,
+                 "DELETE FROM pawl.payload WHERE job = ANY($1)");
+    pgrow_changes_send(&out->changes, &pg->link, &pg->params);
+    for (unsigned i = 0; i < PLACES; i++)
+        link_copy(&pg->link, tables[i], &out->jobs[i]);
+    link_copy(&pg->link, "pawl.result(job, data)", &out->results);
+    link_copy(&pg->link, "pawl.payload(job, data)", &out->payloads);
+    send_columns(pg, out->attempts, 16,
+                 "INSERT INTO pawl.attempt SELECT * FROM unnest($1, $2, $3, $4, $5, $6,"
+                 " $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+                 " ON CONFLICT (job, attempt) DO UPDATE SET slot = excluded.slot,"
+                 " node = excluded.node, retry = excluded.retry, state = excluded.state,"
+                 " run_at = excluded.run_at, service = excluded.service,"
+                 " started = excluded.started, finished = excluded.finished,"
+                 " beat = excluded.beat, code = excluded.code,"
+                 " exitcode = excluded.exitcode, exit_status = excluded.exit_status,"
+                 " signal = excluded.signal, error = excluded.error");
+    send_columns(pg, out->bookings, 5,
+                 "INSERT INTO pawl.booking(job, attempt, key, item, amount)"
+                 " SELECT DISTINCT ON (1, 2, 3, 4) * FROM unnest($1, $2, $3, $4, $5)"
+                 " ON CONFLICT (job, attempt, key, item) DO UPDATE"
+                 " SET amount = excluded.amount");
+}
+
+static void set_types(PgOutgoing *out)
+{
+    static const PgType attempts[16] = {
+        PG_INT8, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_INT8, PG_INT8,
+        PG_INT8, PG_INT8, PG_INT8, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_BYTEA,
+    };
+    static const PgType bookings[5] = { PG_INT8, PG_INT4, PG_BYTEA, PG_BYTEA, PG_INT8 };
+    for (size_t i = 0; i < 16; i++)
+        out->attempts[i].type = attempts[i];
+    for (size_t i = 0; i < 5; i++)
+        out->bookings[i].type = bookings[i];
+    for (unsigned i = 0; i < PLACES; i++)
+        out->removed[i].type = PG_INT8;
+    out->payloads_removed.type = out->results_removed.type = PG_INT8;
+    out->attempts_removed.type = out->bookings_removed.type = PG_INT8;
+}
+
+static void clear_held(Postgres *pg)
+{
+    map_done(&pg->held.by_id);
+    pg->held.by_id = (Map){ 0 };
+    pg->held.count = 0;
+    arena_reset(&pg->held.arena);
+}
+
+void pgheld_flush(Postgres *pg)
+{
+    for (size_t i = 0; i < pg->held.count && !pg->link.err; i++)
+        if (pg->held.items[i]->changed)
+            write_one(pg, pg->held.items[i]);
+    send_all(pg);
+    clear_held(pg);
+}
+
+static void outgoing_done(PgOutgoing *out)
+{
+    for (unsigned i = 0; i < PLACES; i++) {
+        buf_done(&out->jobs[i]);
+        array_done(&out->removed[i]);
+    }
+    pgrow_changes_done(&out->changes);
+    buf_done(&out->payloads);
+    buf_done(&out->results);
+    array_done(&out->payloads_removed);
+    array_done(&out->results_removed);
+    array_done(&out->attempts_removed);
+    array_done(&out->bookings_removed);
+    for (size_t i = 0; i < 16; i++)
+        array_done(&out->attempts[i]);
+    for (size_t i = 0; i < 5; i++)
+        array_done(&out->bookings[i]);
+    *out = (PgOutgoing){ 0 };
+}
+
+void pgheld_forget(Postgres *pg)
+{
+    clear_held(pg);
+    outgoing_done(&pg->out);
+    set_types(&pg->out);
+}
+
+void pgheld_done(Postgres *pg)
+{
+    pgheld_forget(pg);
+    outgoing_done(&pg->out);
+    mem_free(pg->held.items);
+    arena_done(&pg->held.arena);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_link.c - see postgres_link.h. */
+#include "store/postgres_link.h"
+
+#include "base/times.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#define CONNECT_WAIT_MS 15000 /* over all hosts; each has connect_timeout seconds */
+#define PARAMETERS_MAX  64
+
+/* What the url leaves open. A dead peer is noticed within seconds: by what is not
+ * acknowledged (tcp_user_timeout) or, while waiting for an answer, by keepalives. */
+static const struct {
+    const char *name;
+    const char *value;
+} defaults[] = {
+    { "connect_timeout", "5" },
+    { "keepalives", "1" },
+    { "keepalives_idle", "3" },
+    { "keepalives_interval", "2" },
+    { "keepalives_count", "3" },
+    { "tcp_user_timeout", "8000" },
+    { "target_session_attrs", "read-write" },
+    { "application_name", "pawl" },
+    { "client_encoding", "UTF8" },
+};
+
+/* Plans must not hang on statistics that a fresh table has not got yet: what is asked for
+ * is always a few rows by an index. */
+#define SETTINGS                                                                         \
+    "SET LOCAL statement_timeout = 30000; SET LOCAL lock_timeout = 10000;"               \
+    "SET LOCAL idle_in_transaction_session_timeout = 10000;"                             \
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"                 \
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"                 \
+    "SET LOCAL jit = off"
+
+static const char *const begins[] = {
+    [LINK_READ] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;" SETTINGS,
+    [LINK_WRITE] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;" SETTINGS,
+};
+
+/* --- Failures --------------------------------------------------------------------------
+ */
+
+static void keep_words(PgLink *link, const char *text)
+{
+    size_t length = 0;
+    while (text[length] && length < sizeof link->failure - 1) {
+        link->failure[length] = text[length] == '\n' ? ' ' : text[length];
+        length++;
+    }
+    while (length && link->failure[length - 1] == ' ')
+        length--;
+    link->failure[length] = '\0';
+}
+
+void link_fail(PgLink *link, Err err, const char *text)
+{
+    if (link->err)
+        return;
+    link->err = err;
+    keep_words(link, text);
+}
+
+static bool state_is(const char *state, const char *start)
+{
+    return strncmp(state, start, strlen(start)) == 0;
+}
+
+static Err err_of_state(const char *state)
+{
+    static const struct {
+        const char *start;
+        Err err;
+    } rows[] = {
+        { "28", ERR_DENIED },         { "3D", ERR_DENIED },
+        { "42501", ERR_DENIED },      { "53100", ERR_FULL },
+        { "40", ERR_BUSY },           { "55P03", ERR_BUSY },
+        { "57014", ERR_TIMEOUT },     { "XX001", ERR_CORRUPT },
+        { "XX002", ERR_CORRUPT },     { "08", ERR_UNAVAILABLE },
+        { "57P", ERR_UNAVAILABLE },   { "53", ERR_UNAVAILABLE },
+        { "25006", ERR_UNAVAILABLE },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (state_is(state, rows[i].start))
+            return rows[i].err;
+    return ERR_IO;
+}
+
+static void fail_result(PgLink *link, const PGresult *result)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (link->err)
+        return;
+    if (PQstatus(link->conn) != CONNECTION_OK || !state) {
+        link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+        return;
+    }
+    snprintf(link->state, sizeof link->state, "%s", state);
+    link_fail(link, err_of_state(state), PQresultErrorMessage(result));
+}
+
+/* Two transactions met (40), waited too long for a lock, both were first to write a row
+ * (23505), or a part of the archive has gone meanwhile (23514). */
+bool link_may_repeat(const PgLink *link)
+{
+    return state_is(link->state, "40") || state_is(link->state, "55P03") ||
+           state_is(link->state, "23505") || state_is(link->state, "23514");
+}
+
+/* --- Connecting ----------------------------------------------------------------------
+ */
+
+static void add_parameter(const char **names, const char **values, size_t *count,
+                          const char *name, const char *value)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(names[i], name) == 0)
+            return;
+    if (*count >= PARAMETERS_MAX)
+        return;
+    names[*count] = name;
+    values[(*count)++] = value;
+}
+
+static Err start(PgLink *link, Error *why)
+{
+    char *said = NULL;
+    const char *names[PARAMETERS_MAX + 1] = { NULL };
+    const char *values[PARAMETERS_MAX + 1] = { NULL };
+    size_t count = 0;
+    PQconninfoOption *options = PQconninfoParse(link->url, &said);
+    if (!options) {
+        Err err = error_set(why, ERR_INVALID, "store: cannot read its url: %s",
+                            said ? said : "no memory");
+        PQfreemem(said);
+        return err;
+    }
+    for (const PQconninfoOption *option = options; option->keyword; option++)
+        if (option->val)
+            add_parameter(names, values, &count, option->keyword, option->val);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        add_parameter(names, values, &count, defaults[i].name, defaults[i].value);
+    link->conn = PQconnectStartParams(names, values, 0);
+    PQconninfoFree(options);
+    return link->conn ? ERR_OK : error_set(why, ERR_UNAVAILABLE, "store: no memory");
+}
+
+static bool wait_for(int fd, bool write, int64_t until_ms)
+{
+    struct pollfd wanted = { .fd = fd, .events = write ? POLLIN | POLLOUT : POLLIN };
+    int64_t left = until_ms - clock_now().boot_ms;
+    if (left <= 0 || fd < 0)
+        return false;
+    int ready = poll(&wanted, 1, (int)left);
+    return ready > 0 || (ready < 0 && errno == EINTR);
+}
+
+/* As libpq wants it; the library looks at time-outs of single hosts only in its own
+ * blocking calls, so each step has them here. */
+static bool finish_connecting(PgLink *link)
+{
+    int64_t until_ms = clock_now().boot_ms + CONNECT_WAIT_MS;
+    bool write = true;
+    for (;;) {
+        if (!wait_for(PQsocket(link->conn), write, until_ms))
+            return false;
+        PostgresPollingStatusType status = PQconnectPoll(link->conn);
+        if (status == PGRES_POLLING_OK)
+            return true;
+        if (status == PGRES_POLLING_FAILED)
+            return false;
+        write = status == PGRES_POLLING_WRITING;
+    }
+}
+
+/* The server has told a state only in words: these do not change by waiting. */
+static bool stays_wrong(const char *text)
+{
+    static const char *const words[] = { "authentication failed", "does not exist",
+                                         "no pg_hba.conf entry", "no password supplied",
+                                         "permission denied for database" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text, words[i]) && !strstr(text, "No such file"))
+            return true;
+    return false;
+}
+
+Err link_connect(PgLink *link, Error *why)
+{
+    if (link->conn && PQstatus(link->conn) == CONNECTION_OK)
+        return ERR_OK;
+    PQfinish(link->conn);
+    link->conn = NULL;
+    Err err = start(link, why);
+    if (err)
+        return err;
+    if (finish_connecting(link)) {
+        link->connects++;
+        return ERR_OK;
+    }
+    const char *said = PQerrorMessage(link->conn);
+    keep_words(link, said[0] ? said : "no answer");
+    err = error_set(why, stays_wrong(said) ? ERR_DENIED : ERR_UNAVAILABLE,
+                    "store: cannot connect: %s", link->failure);
+    PQfinish(link->conn);
+    link->conn = NULL;
+    return err;
+}
+
+void link_close(PgLink *link)
+{
+    PQfinish(link->conn);
+    link->conn = NULL;
+    mem_free(link->url);
+    link->url = NULL;
+}
+
+/* --- Statements
+ * -------------------------------------------------------------------------
+ */
+
+/* A connection that did not answer in time is given up: no one knows what it does. */
+static bool wait_answer(PgLink *link)
+{
+    int64_t until_ms = clock_now().boot_ms + LINK_WAIT_MS;
+    for (;;) {
+        int unsent = PQflush(link->conn);
+        if (unsent < 0 || (!unsent && !PQisBusy(link->conn)))
+            return unsent >= 0;
+        if (!wait_for(PQsocket(link->conn), unsent != 0, until_ms)) {
+            link_fail(link, ERR_UNAVAILABLE, "the server does not answer");
+            PQfinish(link->conn);
+            link->conn = NULL;
+            return false;
+        }
+        if (!PQconsumeInput(link->conn)) {
+            link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+            return false;
+        }
+    }
+}
+
+static PGresult *next_result(PgLink *link)
+{
+    if (!wait_answer(link))
+        return NULL;
+    return PQgetResult(link->conn);
+}
+
+/* The last result of what was sent; failures stick. Stops where a copy begins. */
+static PGresult *finish(PgLink *link)
+{
+    PGresult *last = NULL;
+    for (;;) {
+        PGresult *result = link->conn ? next_result(link) : NULL;
+        if (!result)
+            break;
+        PQclear(last);
+        last = result;
+        ExecStatusType status = PQresultStatus(result);
+        if (status == PGRES_COPY_IN)
+            break;
+        if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+            fail_result(link, result);
+    }
+    if (!link->err && link->conn && PQstatus(link->conn) != CONNECTION_OK)
+        link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+    if (link->err) {
+        PQclear(last);
+        return NULL;
+    }
+    return last;
+}
+
+static bool sent(PgLink *link, int done)
+{
+    if (done)
+        return true;
+    link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+    return false;
+}
+
+void link_script(PgLink *link, const char *sql)
+{
+    if (!link->err && sent(link, PQsendQuery(link->conn, sql)))
+        PQclear(finish(link));
+}
+
+PGresult *link_query(PgLink *link, const char *sql, PgParams *params)
+{
+    PgParams none = { .count = 0 };
+    if (!params)
+        params = &none;
+    if (link->err) {
+        params_clear(params);
+        return NULL;
+    }
+    Oid types[PG_PARAMS_MAX];
+    const char *values[PG_PARAMS_MAX];
+    int lengths[PG_PARAMS_MAX];
+    int formats[PG_PARAMS_MAX];
+    for (int i = 0; i < params->count; i++) {
+        const PgParam *param = &params->items[i];
+        types[i] = param->type;
+        values[i] = param->null ? NULL : buf_cstr(&params->bytes) + param->at;
+        lengths[i] = param->length;
+        formats[i] = 1;
+    }
+    int done = PQsendQueryParams(link->conn, sql, params->count, types, values, lengths,
+                                 formats, 1);
+    PGresult *result = sent(link, done) ? finish(link) : NULL;
+    params_clear(params);
+    return result;
+}
+
+int64_t link_run(PgLink *link, const char *sql, PgParams *params)
+{
+    PGresult *result = link_query(link, sql, params);
+    long long changed = 0;
+    if (result)
+        sscanf(PQcmdTuples(result), "%lld", &changed);
+    PQclear(result);
+    return changed;
+}
+
+/* --- Transactions
+ * ------------------------------------------------------------------------
+ */
+
+void link_begin(PgLink *link, LinkMode mode)
+{
+    Error why = { 0 };
+    link->err = ERR_OK;
+    link->state[0] = '\0';
+    link->failure[0] = '\0';
+    link->committing = false;
+    Err err = link_connect(link, &why);
+    if (err)
+        link_fail(link, err, why.text);
+    link_script(link, begins[mode]);
+}
+
+void link_rollback(PgLink *link)
+{
+    if (!link->conn || PQstatus(link->conn) != CONNECTION_OK ||
+        PQtransactionStatus(link->conn) == PQTRANS_IDLE)
+        return;
+    if (PQtransactionStatus(link->conn) == PQTRANS_ACTIVE) { /* in the middle of it */
+        PQfinish(link->conn);
+        link->conn = NULL;
+        return;
+    }
+    Err err = link->err;
+    link->err = ERR_OK;
+    link_script(link, "ROLLBACK");
+    link->err = err ? err : link->err;
+}
+
+Err link_end(PgLink *link, const char *doing, Error *why)
+{
+    link->committing = !link->err;
+    link_script(link, "COMMIT");
+    if (!link->err)
+        return ERR_OK;
+    link_rollback(link);
+    return error_set(why, link->err, "store: cannot %s: %s", doing, link->failure);
+}
+
+/* --- Bulk copies
+ * -------------------------------------------------------------------------
+ */
+
+static const char copy_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
+static const char copy_trailer[] = { '\377', '\377' };
+
+static bool put(PgLink *link, const char *data, size_t bytes)
+{
+    return sent(link, PQputCopyData(link->conn, data, (int)bytes) == 1);
+}
+
+void link_copy(PgLink *link, const char *into, Buf *rows)
+{
+    if (link->err || !rows->bytes)
+        return;
+    Buf sql = { 0 };
+    buf_printf(&sql, "COPY %s FROM STDIN (FORMAT binary)", into);
+    if (sent(link, PQsendQuery(link->conn, buf_cstr(&sql))))
+        PQclear(finish(link));
+    buf_done(&sql);
+    if (link->err)
+        return;
+    if (put(link, copy_header, sizeof copy_header) &&
+        put(link, rows->data, rows->bytes) &&
+        put(link, copy_trailer, sizeof copy_trailer) &&
+        sent(link, PQputCopyEnd(link->conn, NULL) == 1))
+        PQclear(finish(link));
+    buf_clear(rows);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_link.h - one connection to a PostgreSQL server: connecting, transactions,
+ * statements, bulk copies, errors.
+ *
+ * The first failure sticks (link->err): from then on nothing is sent until link_end.
+ * So a transaction is written down without looking back at every step, and judged once
+ * at its end. Statements are unnamed and nothing is set for longer than a transaction, so
+ * a pooler may give each transaction another server connection. Nothing waits for ever:
+ * a dead peer is noticed within seconds, a silent one after LINK_WAIT_MS. */
+#ifndef STORE_POSTGRES_LINK_H
+#define STORE_POSTGRES_LINK_H
+
+#include "store/postgres_bind.h"
+#include "store/store.h"
+
+#include <libpq-fe.h>
+
+#define LINK_WAIT_MS 35000 /* for an answer; statements end themselves before that */
+
+typedef enum LinkMode { LINK_READ, LINK_WRITE } LinkMode;
+
+typedef struct PgLink {
+    PGconn *conn;
+    char *url;
+    uint64_t connects; /* how often it was connected */
+    Err err;           /* the first failure since link_begin; ERR_OK: none */
+    char state[6];     /* its SQLSTATE; "" if the server did not say */
+    char failure[256]; /* its words */
+    bool committing;   /* COMMIT was sent: what failed since may have happened */
+} PgLink;
+
+/* Connects if there is no connection. What will not change by waiting (a wrong password,
+ * no such database) is ERR_DENIED, everything else ERR_UNAVAILABLE. */
+MUST_CHECK Err link_connect(PgLink *link, Error *why);
+void link_close(PgLink *link);
+
+/* A transaction. Readers see one moment. */
+void link_begin(PgLink *link, LinkMode mode);
+MUST_CHECK Err link_end(PgLink *link, const char *doing, Error *why);
+void link_rollback(PgLink *link);
+void link_fail(PgLink *link, Err err, const char *text);
+
+/* The rows of a statement, or NULL after a failure; the caller frees with PQclear, which
+ * takes NULL. params may be NULL; it is empty afterwards. */
+PGresult *link_query(PgLink *link, const char *sql, PgParams *params);
+/* Likewise without rows; returns how many were changed. */
+int64_t link_run(PgLink *link, const char *sql, PgParams *params);
+/* Several statements without parameters. */
+void link_script(PgLink *link, const char *sql);
+
+/* A bulk copy of rows (postgres_bind.h) into "pawl.result(job, data)"; empties them. */
+void link_copy(PgLink *link, const char *into, Buf *rows);
+
+/* Whether the failure is one that the same transaction may not meet again. */
+bool link_may_repeat(const PgLink *link);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_row.h - a job's row in PostgreSQL: its columns, to a copy, to arrays, and out
+ * of an answer. */
+#ifndef STORE_POSTGRES_ROW_H
+#define STORE_POSTGRES_ROW_H
+
+#include "store/postgres_catalog.h"
+#include "store/saved.h"
+
+/* Columns of pawl.job_live, job_done and job_dead, in the order of the schema. */
+typedef enum PgColumn {
+    PG_ID,
+    PG_RANK,
+    PG_DT,
+    PG_CREATED,
+    PG_RUN_AT,
+    PG_PARENT,
+    PG_SERVICE,
+    PG_STARTED,
+    PG_FINISHED,
+    PG_BEAT,
+    PG_RESULT_BYTES,
+    PG_OWNER,
+    PG_LANE,
+    PG_LOCK,
+    PG_JOB_TYPE,
+    PG_FLAGS,
+    PG_ATTEMPT,
+    PG_RETRY,
+    PG_RUN_RETRY,
+    PG_SLOT,
+    PG_NODE,
+    PG_EXITCODE,
+    PG_EXIT_STATUS,
+    PG_SIGNAL,
+    PG_PROGRESS,
+    PG_STATE,
+    PG_RUN_STATE,
+    PG_CODE,
+    PG_APART,
+    PG_NAME,
+    PG_REASON,
+    PG_ERROR,
+    PG_MESSAGE,
+    PG_SPEC,
+    PG_PAYLOAD,
+    PG_COLUMNS,
+} PgColumn;
+
+/* "id, rank, ..., payload", and without the payload. */
+extern const char pg_all_columns[];
+extern const char pg_hot_columns[];
+
+/* The values of one row, as they go into columns. */
+typedef struct PgValues {
+    int64_t numbers[PG_COLUMNS];
+    Slice bytes[PG_COLUMNS];
+    bool given[PG_COLUMNS]; /* else NULL */
+} PgValues;
+
+/* Fills all values of a row; scratch holds the packed spec. Returns its lane. Names and
+ * lanes that are new are added to the store. */
+uint32_t pgrow_values(const SavedRow *saved, PgCatalog *catalog, Buf *scratch,
+                      PgValues *out);
+
+/* One row of a bulk copy. */
+void pgrow_copy(Buf *out, const PgValues *values);
+
+/* Many rows that change in place: one array for each column that can. */
+typedef struct PgChanges {
+    PgArray columns[PG_COLUMNS]; /* of those that change; the id first */
+    int32_t count;
+} PgChanges;
+
+void pgrow_change(PgChanges *changes, const PgValues *values);
+/* Sends them, if there are any, and empties the arrays. */
+void pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params);
+void pgrow_changes_done(PgChanges *changes);
+
+/* Row `at` of an answer whose first columns are pg_all_columns or pg_hot_columns; bytes
+ * are copied into the arena. False, with a failure of the link, if it makes no sense. */
+MUST_CHECK bool pgrow_read(SavedRow *out, const PGresult *result, int at,
+                           PgCatalog *catalog, Arena *arena);
+
+/* Unpacks the cold fields; damaged ones are a failure of the link. */
+void pgrow_open(SavedRow *saved, PgLink *link);
+
+#endif

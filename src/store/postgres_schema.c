@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_schema.c - see postgres_schema.h. */
+#include "store/postgres_schema.h"
+
+#include "base/log.h"
+
+/* 0: there is none of ours. */
+static int version_now(PgLink *link)
+{
+    PGresult *result =
+        link_query(link, "SELECT to_regclass('pawl.meta') IS NOT NULL", NULL);
+    bool there = result && field_int(result, 0, 0);
+    PQclear(result);
+    if (!there)
+        return 0;
+    result =
+        link_query(link, "SELECT value::int8 FROM pawl.meta WHERE key = 'schema'", NULL);
+    int version = 0;
+    if (result && PQntuples(result))
+        version = (int)field_int(result, 0, 0);
+    PQclear(result);
+    return version;
+}
+
+static int newest(void)
+{
+    return postgres_steps[postgres_step_count - 1].version;
+}
+
+static void take_step(PgLink *link, const PgStep *step)
+{
+    Buf sql = { 0 };
+    buf_printf(&sql,
+               "%s\nINSERT INTO pawl.meta(key, value) VALUES ('schema', '%d')"
+               " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+               step->sql, step->version);
+    link_script(link, buf_cstr(&sql));
+    buf_done(&sql);
+    if (!link->err)
+        log_event(LOG_INFO, "store.schema", "version=%d", step->version);
+}
+
+static Err refuse_newer(int version, Error *why)
+{
+    return error_set(
+        why, ERR_UNSUPPORTED,
+        "store: the database has schema %d, this version of pawl knows up to "
+        "%d; use a newer pawl",
+        version, newest());
+}
+
+Err pgschema_migrate(PgLink *link, Error *why)
+{
+    link_begin(link, LINK_WRITE);
+    link_script(link, "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
+                      "SELECT pg_advisory_xact_lock(1885435756, 0)");
+    int version = version_now(link);
+    if (!link->err && !version)
+        link_script(link, "CREATE SCHEMA IF NOT EXISTS pawl");
+    for (size_t i = 0; i < postgres_step_count && !link->err; i++)
+        if (postgres_steps[i].version > version)
+            take_step(link, &postgres_steps[i]);
+    Err err = link_end(link, "make its tables", why);
+    return !err && version > newest() ? refuse_newer(version, why) : err;
+}
+
+Err pgschema_check(PgLink *link, Error *why)
+{
+    link_begin(link, LINK_READ);
+    int version = version_now(link);
+    Err err = link_end(link, "read its version", why);
+    if (!err && version > newest())
+        return refuse_newer(version, why);
+    if (!err && version != newest())
+        err = error_set(
+            why, ERR_UNSUPPORTED,
+            "store: the database has schema %d; the daemon must open it first", version);
+    return err;
+}

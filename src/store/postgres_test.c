@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_test.c - what only the shared store has, on a real server: connections that
+ * break, other versions, parts of the archive, views for people. */
+#include "store/conformance.h"
+#include "store/postgres.h"
+#include "store/testserver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static Scene scene;
+
+static Store *open_store(const StoreOptions *options)
+{
+    Store *store = NULL;
+    Error why = { 0 };
+    if (store_open(testserver_url(), options, &store, &why))
+        fail_msg("%s", why.text);
+    return store;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    testserver_fresh();
+    scene = (Scene){ .ids.node = SCENE_NODE };
+    scene.store = open_store(&(StoreOptions){ 0 });
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    store_close(scene.store);
+    scene_done(&scene);
+    return 0;
+}
+
+/* S1.4: nothing that breaks between two commits is noticed, and one in the middle is
+ * repeated by its number. */
+static void a_cut_connection_is_made_again(void **state)
+{
+    (void)state;
+    JobId first = scene_add_ready(&scene, "q");
+    testserver_cut();
+    JobId second = scene_add_ready(&scene, "q");
+    testserver_cut();
+    scene_expect_window(&scene, "q", (JobId[]){ first, second }, 2);
+    assert_true(scene.failures <= 2);
+}
+
+static void the_same_number_changes_nothing(void **state)
+{
+    (void)state;
+    Job *job = scene_job(&scene, "q");
+    Op op = scene_op(OP_ADD, 0);
+    op.job = job;
+    Batch batch = { .number = 7, .node = SCENE_NODE, .ops = &op, .count = 1 };
+    OpResult result;
+    scene_commit(&scene, &batch, 1, &result);
+    assert_int_equal(result, OP_APPLIED);
+    Store *other = open_store(&(StoreOptions){ 0 }); /* as after a lost answer */
+    Error why = { 0 };
+    assert_int_equal(other->kind->commit(other, &batch, 1, &result, &why), ERR_OK);
+    assert_int_equal(result, OP_APPLIED);
+    store_close(other);
+    assert_int_equal(scene_count(&scene, "q", JOB_READY), 1);
+}
+
+static void a_whole_life_in_one_commit_is_one_row(void **state)
+{
+    (void)state;
+    Job *job = scene_job(&scene, "q");
+    Op ops[3] = { scene_op(OP_ADD, 0), scene_claim(&scene, job->id, 1),
+                  scene_finish(&scene, job->id, 1, JOB_DONE) };
+    ops[0].job = job;
+    Batch batch = { .number = 1, .node = SCENE_NODE, .ops = ops, .count = 3 };
+    OpResult results[3];
+    scene_commit(&scene, &batch, 1, results);
+    assert_int_equal(results[2], OP_APPLIED);
+    assert_string_equal(testserver_ask("SELECT count(*) FROM pawl.job_done"), "1");
+    assert_string_equal(testserver_ask("SELECT pg_relation_size('pawl.job_live')"), "0");
+}
+
+static void an_empty_part_of_the_archive_goes(void **state)
+{
+    (void)state;
+    JobId id = scene_add_in(&scene, JOB_DONE);
+    char sql[96];
+    snprintf(sql, sizeof sql, "SELECT pawl.parts_drop(%llu)",
+             (unsigned long long)(id >> PG_PART_SHIFT) + 1);
+    assert_string_equal(testserver_ask(sql), "1"); /* that of the failed ones is empty */
+    Op op = scene_op(OP_REMOVE, id);
+    assert_int_equal(scene_do(&scene, &op), OP_APPLIED);
+    assert_string_equal(testserver_ask(sql), "1");
+    assert_string_equal(testserver_ask("SELECT count(*) FROM pg_inherits WHERE inhparent"
+                                       " = 'pawl.job_done'::regclass"),
+                        "0");
+    id = scene_add_in(&scene, JOB_DONE); /* the part that has gone is made again */
+    scene_expect_state(&scene, id, JOB_DONE);
+}
+
+static void a_newer_schema_is_refused(void **state)
+{
+    (void)state;
+    Store *store = NULL;
+    Error why = { 0 };
+    testserver_ask("UPDATE pawl.meta SET value = '900' WHERE key = 'schema'");
+    assert_int_equal(store_open(testserver_url(), &(StoreOptions){ 0 }, &store, &why),
+                     ERR_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "schema 900"));
+    testserver_ask("UPDATE pawl.meta SET value = '1' WHERE key = 'schema'");
+}
+
+static void another_cluster_is_refused(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    Store *store = open_store(&(StoreOptions){ .cluster = "one" });
+    store_close(store);
+    assert_int_equal(
+        store_open(testserver_url(), &(StoreOptions){ .cluster = "two" }, &store, &why),
+        ERR_CONFLICT);
+}
+
+static void what_stays_wrong_is_told_apart(void **state)
+{
+    (void)state;
+    char url[256];
+    Store *store = NULL;
+    Error why = { 0 };
+    snprintf(url, sizeof url, "postgresql://pawl@/nosuch?host=%s",
+             testserver_directory());
+    assert_int_equal(store_open(url, &(StoreOptions){ 0 }, &store, &why), ERR_DENIED);
+    assert_int_equal(
+        store_open("postgresql://x@/y?host=/nosuch", &(StoreOptions){ 0 }, &store, &why),
+        ERR_UNAVAILABLE);
+    assert_int_equal(
+        store_open("postgresql://x/y?nosuch=1", &(StoreOptions){ 0 }, &store, &why),
+        ERR_INVALID);
+}
+
+static void people_see_jobs_in_a_view(void **state)
+{
+    (void)state;
+    JobId id = scene_add_in(&scene, JOB_DONE);
+    char text[ID_TEXT_BYTES];
+    assert_string_equal(testserver_ask("SELECT id FROM pawl.job"), id_text(id, text));
+    assert_string_equal(testserver_ask("SELECT status || tenant || data FROM pawl.job"),
+                        "Completed" SCENE_TENANT "hello");
+    assert_string_equal(testserver_ask("SELECT name FROM pawl.resource"),
+                        "slot-1@" SCENE_SYSID);
+    assert_string_equal(testserver_ask("SELECT count(*) FROM pawl.job_resource"), "1");
+    for (unsigned i = 0; i < JOB_STATES; i++) {
+        char sql[96];
+        snprintf(sql, sizeof sql, "SELECT name || status FROM pawl.state WHERE id = %u",
+                 i);
+        char expected[64];
+        snprintf(expected, sizeof expected, "%s%s", state_name((JobState)i),
+                 state_status((JobState)i));
+        assert_string_equal(testserver_ask(sql), expected);
+    }
+}
+
+int main(void)
+{
+#define ROW(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        ROW(a_cut_connection_is_made_again),
+        ROW(the_same_number_changes_nothing),
+        ROW(a_whole_life_in_one_commit_is_one_row),
+        ROW(an_empty_part_of_the_archive_goes),
+        ROW(a_newer_schema_is_refused),
+        ROW(another_cluster_is_refused),
+        ROW(what_stays_wrong_is_told_apart),
+        ROW(people_see_jobs_in_a_view),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

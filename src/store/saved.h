@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* saved.h - a job's row in a table: fields that are sought or shown have columns of their
+ * own, the rest (cold ones) is packed into one, `spec`. For stores that have tables. */
+#ifndef STORE_SAVED_H
+#define STORE_SAVED_H
+
+#include "store/row.h"
+
+/* Where a job is: with those that can still change, or in one of the two families of the
+ * archive. */
+typedef enum Place { PLACE_LIVE, PLACE_DONE, PLACE_DEAD, PLACES, PLACE_NONE } Place;
+
+Place place_of(JobState state);
+
+/* A row with what is only known at rest. */
+typedef struct SavedRow {
+    Row row;       /* row.job's cold fields are empty unless `opened` */
+    Slice spec;    /* the cold fields, packed */
+    bool opened;   /* they are in row.job; spec no longer counts */
+    bool apart;    /* the payload is in its own table */
+    uint32_t lane; /* as saved; 0: not yet */
+} SavedRow;
+
+/* Unpacks the cold fields; the spec must live as long as the row. ERR_CORRUPT if they
+ * are damaged. */
+MUST_CHECK Err saved_unpack(SavedRow *saved);
+
+/* The spec of the row as it is now; scratch holds it. */
+Slice saved_spec(const SavedRow *saved, Buf *scratch);
+
+/* Whether anything about runs is worth a column. */
+bool saved_has_run(const Row *row);
+
+#endif
