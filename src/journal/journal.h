@@ -103,6 +103,10 @@ MUST_CHECK Err journal_read(Journal *journal, JournalToken token, Batch *out, Er
  * reservation had lapsed. */
 MUST_CHECK Err journal_rsync(Journal *journal, JournalToken token);
 
+/* The store has gone back and holds only what is before `position`: reading begins there
+ * again; reservations have lapsed. ERR_NOT_FOUND: the journal does not go back so far. */
+MUST_CHECK Err journal_rewind(Journal *journal, uint64_t position, Error *why);
+
 /* The store holds everything up to `position` for good: older segments may go, when
  * they are more than keep_bytes or older than keep_ms (boot time, as now_ms). */
 void journal_trim(Journal *journal, uint64_t position, int64_t now_ms);

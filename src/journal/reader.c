@@ -276,6 +276,50 @@ Err journal_rsync(Journal *journal, JournalToken token)
     return range ? ERR_OK : ERR_TIMEOUT;
 }
 
+/* --- Going back --------------------------------------------------------------- */
+
+/* The walk stands at `position`; the chain is known at the start of its segment only. */
+static Err walk_back(Journal *journal, uint64_t position, Error *why)
+{
+    Walk *walk = &journal->reader.walk;
+    SegmentHeader header;
+    Record record;
+    Stretch stretch = stretch_at(journal, position);
+    if (stretch.start > position)
+        return error_set(why, ERR_NOT_FOUND,
+                         "journal: %s begins at position %" PRIu64
+                         " and does not go back to %" PRIu64,
+                         journal->options.dir, stretch.start, position);
+    walk_close(walk);
+    Err err = walk_open(walk, journal->dir_fd, stretch.start, &header, why);
+    if (err) {
+        walk_close(walk);
+        return err;
+    }
+    walk->limit = SEGMENT_HEADER_BYTES + stretch.end - stretch.start;
+    while (!err && walk->position < position)
+        err = next_record(journal, &record, why);
+    if (!err && walk->position != position)
+        err = error_set(why, ERR_CORRUPT,
+                        "journal: no record of %s ends at position %" PRIu64,
+                        journal->options.dir, position);
+    return err;
+}
+
+Err journal_rewind(Journal *journal, uint64_t position, Error *why)
+{
+    pthread_mutex_lock(&journal->read_lock);
+    Reader *reader = &journal->reader;
+    Err err = walk_back(journal, position, why);
+    if (!err) {
+        reader->count = 0;
+        reader->read_point = reader->next = position;
+        reader->sum = reader->walk.chain.sum;
+    }
+    pthread_mutex_unlock(&journal->read_lock);
+    return err;
+}
+
 /* --- Trimming --------------------------------------------------------------- */
 
 /* How many segments from the front may go; holds the lock. The last one is written to

@@ -283,7 +283,10 @@ static void node_json(JsonOut *json, Daemon *daemon, const Exchange *exchange)
     json_cstr(json, "version", PAWL_VERSION);
     json_cstr(json, "listen", facts->listen);
     json_cstr(json, "data", facts->data_dir);
-    json_cstr(json, "store", facts->store_url);
+    Buf store = { 0 };
+    store_url_shown(facts->store_url, &store);
+    json_text(json, "store", buf_slice(&store));
+    buf_done(&store);
     json_time(json, "started_at", facts->started_ms);
     json_time(json, "heartbeat_at", clock_now().wall_ms);
     json_bool(json, "enabled", node_settings(node)->enabled);
@@ -634,7 +637,10 @@ void api_livez(Exchange *exchange)
 void api_readyz(Exchange *exchange)
 {
     const char *why = "starting";
-    if (daemon_ready(exchange->daemon, &why))
+    bool ready = daemon_ready(exchange->daemon, &why);
+    if (ready && strcmp(why, "store_failing") == 0)
+        reply_text(exchange, "ready, but degraded: store_failing\n");
+    else if (ready)
         reply_text(exchange, "ready\n");
     else
         exchange_refuse(exchange, problem_find(why) ? why : "unavailable",

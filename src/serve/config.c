@@ -62,7 +62,8 @@ static const ConfigField fields[CONFIG_KEYS] = {
                                      "say" },
     [CONFIG_STORES] = { "stores", NULL, ONE(VALUE_STORE), AT(store), "sqlite:", RESTART,
                         "where jobs are kept: a list of one; `sqlite:` is `pawl.db` in "
-                        "the data directory, `sqlite:PATH` another file" },
+                        "the data directory, `sqlite:PATH` another file, "
+                        "`postgresql://HOST/DATABASE` a server" },
     [CONFIG_JOURNAL_SEGMENT] = { "journal", "segment", SIZE(64 * KIB, 4 * GIB),
                                  AT(segment_bytes), "64M", RESTART,
                                  "size of one journal file" },
@@ -517,6 +518,10 @@ void config_done(Config *config)
 
 void config_store_url(const Config *config, Buf *out)
 {
+    if (strncmp(config->store, "sqlite:", strlen("sqlite:")) != 0) {
+        buf_add_text(out, config->store);
+        return;
+    }
     const char *path = config->store + strlen("sqlite:");
     buf_add_text(out, "sqlite:");
     if (path[0] != '/')

@@ -243,7 +243,7 @@ static void sets_and_options_are_checked_too(void **state)
         "--data: \"\" is not a path\n"
         "--slots: \"x\" is not a whole number\n"
         "--store: this version takes one store\n"
-        "--store: a store \"mysql:\" is not supported by this version: only sqlite:\n");
+        "--store: a store \"mysql:\" is not supported: only sqlite: and postgresql:\n");
 }
 
 static void expect_data(const ConfigSources *sources, const char *data,
@@ -294,6 +294,7 @@ static void a_store_has_its_file_in_the_data_directory(void **state)
     expect_store("sqlite:", "sqlite:/d/pawl.db");
     expect_store("sqlite:a/b.db", "sqlite:/d/a/b.db");
     expect_store("sqlite:/x/b.db", "sqlite:/x/b.db");
+    expect_store("postgresql://db/pawl", "postgresql://db/pawl");
 }
 
 int main(void)

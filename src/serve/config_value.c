@@ -249,9 +249,10 @@ static Err parse_store(const ValueRule *rule, Slice text, Arena *arena, Error *w
     Slice scheme = slice_cut(&rest, ':');
     if (!rest.data || !scheme.bytes || memchr(text.data, 0, text.bytes))
         return not_a(rule, text, why);
-    if (!slice_is(scheme, "sqlite")) /* the rest may hold a password: not repeated */
+    if (!slice_is(scheme, "sqlite") && !slice_is(scheme, "postgresql") &&
+        !slice_is(scheme, "postgres")) /* the rest may hold a password: not repeated */
         return error_set(why, ERR_UNSUPPORTED,
-                         "a store %s is not supported by this version: only sqlite:",
+                         "a store %s is not supported: only sqlite: and postgresql:",
                          log_quote(slice_of(text.data, scheme.bytes + 1), quoted));
     *out = slice_cstr(arena, text);
     return ERR_OK;

@@ -9,6 +9,7 @@
 #include "serve/loop.h"
 #include "serve/processors.h"
 #include "serve/settings.h"
+#include "serve/store_await.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +120,7 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
     };
     int state = daemon->not_ready;
     *out_why = words[state];
-    return state == READY;
+    return state == READY || (state == NOT_STORE && daemon->store->kind->shared);
 }
 
 void daemon_state_changed(Daemon *daemon)
@@ -186,7 +187,7 @@ static Err open_store(Daemon *daemon, Error *why)
     snprintf(daemon->cluster, sizeof daemon->cluster, "%llx",
              (unsigned long long)daemon->identity.cluster);
     StoreOptions options = { .cluster = daemon->cluster };
-    return store_open(daemon->store_url, &options, &daemon->store, why);
+    return store_await(daemon->store_url, &options, &daemon->store, why);
 }
 
 static Err open_journal(Daemon *daemon, Error *why)
@@ -468,6 +469,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
                              .journal = daemon->journal,
                              .answers = &daemon->answers,
                              .applied = daemon->applied,
+                             .node = daemon->identity.number,
                              .at_once = options->ack_store };
     daemon->keeper = keeper_open(&keeper);
     node_recovered(daemon->node);

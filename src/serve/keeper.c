@@ -38,6 +38,7 @@ struct Keeper {
     Ask **waiting_last;
     Intake intake;
     uint64_t applied;
+    uint64_t answers_from; /* nothing is answered before the store is there again */
     uint64_t synced;
     int64_t synced_boot;
     int64_t retry_boot;
@@ -171,6 +172,27 @@ static void store_failed(Keeper *keeper, Err err, const Error *why)
     refuse_waiting(keeper, err);
 }
 
+/* The store lacks what it had: it is told again, from where it stands. */
+static Err go_back(Keeper *keeper, Error *why)
+{
+    ReadPoint point = { 0 };
+    Store *store = keeper->options.store;
+    Err err = store->kind->read_point(store, keeper->options.node, &point, why);
+    if (!err)
+        err = journal_rewind(keeper->options.journal, point.position, why);
+    if (err)
+        return err;
+    log_event(LOG_WARN, "store.went_back", "position=%llu had=%llu",
+              (unsigned long long)point.position, (unsigned long long)keeper->applied);
+    keeper->intake.token = 0;
+    keeper->intake.whole = false;
+    if (keeper->applied > keeper->answers_from)
+        keeper->answers_from = keeper->applied;
+    keeper->applied = point.position;
+    keeper->synced = point.position;
+    return ERR_OK;
+}
+
 static Err ingest_one(Keeper *keeper, bool *out_any)
 {
     Error why = { 0 };
@@ -178,6 +200,10 @@ static Err ingest_one(Keeper *keeper, bool *out_any)
     Intake *intake = &keeper->intake;
     Err err =
         ingest(keeper->options.store, keeper->options.journal, intake, out_any, &why);
+    if (err == ERR_CONFLICT && !go_back(keeper, &why)) {
+        *out_any = true; /* at once, from there */
+        return ERR_OK;
+    }
     if (err) {
         store_failed(keeper, err, &why);
         return err;
@@ -213,7 +239,7 @@ static void answer_waiting(Keeper *keeper)
 {
     for (Ask **at = &keeper->waiting; *at;) {
         Ask *ask = *at;
-        if (ask->needs > keeper->applied) {
+        if (ask->needs > keeper->applied || keeper->applied < keeper->answers_from) {
             at = (Ask **)(void *)&ask->mail.next;
             continue;
         }

@@ -5,7 +5,9 @@
  * What is durable in the journal goes into the store in order, in large transactions,
  * with the read point in the same one. A question is answered once the store has come
  * as far as the question needs. When the store fails, the keeper tries again every
- * second for as long as it takes; the journal goes on accepting meanwhile. */
+ * second for as long as it takes; the journal goes on accepting meanwhile. When a shared
+ * store has gone back (a standby that was behind was promoted), what it lacks is told
+ * again out of the journal, and no question is answered before that. */
 #ifndef SERVE_KEEPER_H
 #define SERVE_KEEPER_H
 
@@ -60,6 +62,7 @@ typedef struct KeeperOptions {
     Journal *journal;
     Mailbox *answers; /* Asks and KeeperNews; the loop frees them */
     uint64_t applied; /* where the store is */
+    uint32_t node;    /* whose read point counts */
     bool at_once;     /* answers wait for the store: never let it gather */
 } KeeperOptions;
 

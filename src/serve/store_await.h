@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_await.h - opens the store, and waits for one that is not there yet. */
+#ifndef SERVE_STORE_AWAIT_H
+#define SERVE_STORE_AWAIT_H
+
+#include "store/store.h"
+
+/* As store_open; a server that may come is waited for, which the log says. What stays
+ * wrong (no such role or database, a newer schema) is an error at once. */
+MUST_CHECK Err store_await(const char *url, const StoreOptions *options, Store **out,
+                           Error *why);
+
+#endif
