@@ -186,6 +186,7 @@ static const Option handler_options[] = {
     { "highlander", 0, NULL, "at most one of its jobs runs at a time" },
     { "exit-map", 0, "STATUS=CODE",
       "what an exit status means; may stand several times" },
+    { "header", 0, "NAME=VALUE", "http: a header of its calls; may stand several times" },
     { "immediate-children", 0, NULL, "add jobs of J: lines at once" },
     { "no-result", 0, NULL, "do not keep results" },
     { "keep-state", 0, NULL, "keep PAWL_STATE_DIR between attempts" },

@@ -348,6 +348,8 @@ int describe_handler(Cli *cli, JsonOut *json)
     if (!err)
         err = add_pairs(&fields, "exit-map", "exit_map", true, &why);
     if (!err)
+        err = add_pairs(&fields, "header", "headers", false, &why);
+    if (!err)
         err = add_pairs(&fields, "resource", "resources", true, &why);
     if (err)
         return cli_misused(cli, &why);

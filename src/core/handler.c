@@ -80,6 +80,7 @@ static const FieldRow handler_rows[] = {
     ROW(50, env, FIELD_SLICE),           ROW(51, cwd, FIELD_SLICE),
     ROW(52, then, FIELD_SLICE),          ROW(53, on_error, FIELD_SLICE),
     ROW(54, exit_map, FIELD_SLICE),      ROW(55, children, FIELD_SLICE),
+    ROW(56, headers, FIELD_SLICE),
 };
 
 static const Fields handler_fields = { handler_rows, FIELDS_COUNT(handler_rows), NULL };

@@ -71,6 +71,7 @@ typedef struct Handler {
     bool keep_state;
     bool files;
     Slice children; /* "" or "immediate" */
+    Slice headers;  /* http: NAME=VALUE, each ended by NUL; may be secret */
 } Handler;
 
 /* One process or context serves many jobs. */

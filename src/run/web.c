@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define CONNECT_MS        10000L
@@ -51,6 +52,7 @@ typedef struct Order {
     Buf group;
     Buf url;
     Buf head; /* header lines of every job of the call, each ended by NUL */
+    Buf own;  /* those of the handler: NAME=VALUE, each ended by NUL */
     Buf payload;
 } Order;
 
@@ -121,6 +123,7 @@ void web_start(Web *web, const WebOrder *from)
     order->attempt = job->attempt;
     order->batch = from->batch < WEB_BATCH_MAX ? from->batch : WEB_BATCH_MAX;
     buf_add_slice(&order->url, from->url);
+    buf_add_slice(&order->own, from->headers);
     buf_add_slice(&order->payload, job->payload);
     common_headers(&order->head, web, job);
     if (!from->batch)
@@ -148,6 +151,7 @@ static void order_free(Order *order)
     buf_done(&order->group);
     buf_done(&order->url);
     buf_done(&order->head);
+    buf_done(&order->own);
     buf_done(&order->payload);
     mem_free(order);
 }
@@ -233,6 +237,7 @@ static void call_free(WebCall *call)
     buf_done(&call->group);
     buf_done(&call->url);
     buf_done(&call->head);
+    buf_done(&call->own);
     buf_done(&call->body);
     buf_done(&call->answer);
     mem_free(call);
@@ -285,17 +290,50 @@ static void tell_started(Web *web, const WebCall *call)
     }
 }
 
-static void call_begin(Web *web, WebCall *call)
+static bool same_name(Slice a, Slice b)
 {
-    Slice lines;
-    Slice line;
-    if (call->batch)
-        batch_headers(call);
-    lines = buf_slice(&call->head);
-    while (list_next(&lines, &line))
-        call->headers = curl_slist_append(call->headers, line.data);
+    return a.bytes == b.bytes && strncasecmp(a.data, b.data, a.bytes) == 0;
+}
+
+/* Whether the handler has a header of this name. */
+static bool is_own(const WebCall *call, Slice name)
+{
+    Slice rest = buf_slice(&call->own);
+    for (Slice value; list_next(&rest, &value);)
+        if (same_name(slice_cut(&value, '='), name))
+            return true;
+    return false;
+}
+
+/* Ours, and those of the handler, which go before ours, where they may be told. */
+static void make_headers(WebCall *call, bool own)
+{
+    Slice rest = buf_slice(&call->head);
+    curl_slist_free_all(call->headers);
+    call->headers = NULL;
+    for (Slice line; list_next(&rest, &line);) {
+        Slice value = line;
+        if (!own || !is_own(call, slice_cut(&value, ':')))
+            call->headers = curl_slist_append(call->headers, line.data);
+    }
+    rest = own ? buf_slice(&call->own) : (Slice){ NULL, 0 };
+    Buf line = { 0 };
+    for (Slice value; list_next(&rest, &value);) {
+        Slice name = slice_cut(&value, '=');
+        buf_clear(&line);
+        buf_printf(&line, SLICE_FMT ": " SLICE_FMT, SLICE_ARG(name), SLICE_ARG(value));
+        call->headers = curl_slist_append(call->headers, buf_cstr(&line));
+    }
+    buf_done(&line);
     /* Without it libcurl waits a second for "100 Continue" before a large body. */
     call->headers = curl_slist_append(call->headers, "Expect:");
+}
+
+static void call_begin(Web *web, WebCall *call)
+{
+    if (call->batch)
+        batch_headers(call);
+    make_headers(call, true);
     call->answer_max = web->result_bytes_max;
     if (call->batch && call->job_count > 1) {
         size_t all = (web->result_bytes_max + 64) * call->job_count;
@@ -342,7 +380,8 @@ static WebCall *call_new(Web *web, Order *order)
     call->group = order->group;
     call->url = order->url;
     call->head = order->head;
-    order->group = order->url = order->head = (Buf){ 0 };
+    call->own = order->own;
+    order->group = order->url = order->head = order->own = (Buf){ 0 };
     return call;
 }
 
@@ -434,6 +473,33 @@ static bool downgrades(const WebCall *call, const char *to)
            !slice_starts(slice_text(to), SLICE_LITERAL("https:"));
 }
 
+static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
+{
+    char *of_a = NULL;
+    char *of_b = NULL;
+    bool same = !curl_url_get(a, part, &of_a, CURLU_DEFAULT_PORT) &&
+                !curl_url_get(b, part, &of_b, CURLU_DEFAULT_PORT) &&
+                strcasecmp(of_a, of_b) == 0;
+    curl_free(of_a);
+    curl_free(of_b);
+    return same;
+}
+
+/* Scheme, host and port: what a secret in a header was meant for. */
+static bool same_origin(const char *from, const char *to)
+{
+    CURLU *a = curl_url();
+    CURLU *b = curl_url();
+    assert(a && b);
+    bool same = !curl_url_set(a, CURLUPART_URL, from, 0) &&
+                !curl_url_set(b, CURLUPART_URL, to, 0) &&
+                same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_HOST) &&
+                same_part(a, b, CURLUPART_PORT);
+    curl_url_cleanup(a);
+    curl_url_cleanup(b);
+    return same;
+}
+
 /* 307 and 308 mean: the same request, elsewhere. Every other redirect would change it,
  * and its payload would be lost; it counts as any 3xx. */
 static bool redirected(Web *web, WebCall *call, long status)
@@ -446,6 +512,11 @@ static bool redirected(Web *web, WebCall *call, long status)
         return false;
     call->hops++;
     curl_multi_remove_handle(web->multi, call->easy);
+    if (call->own.bytes && !same_origin(buf_cstr(&call->url), to)) {
+        buf_clear(&call->own); /* not even if it comes back */
+        make_headers(call, false);
+        SET(call->easy, CURLOPT_HTTPHEADER, call->headers);
+    }
     buf_clear(&call->url);
     buf_add_text(&call->url, to); /* `to` is the handle's own: copied before it is set */
     buf_clear(&call->answer);

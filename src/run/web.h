@@ -31,6 +31,7 @@ void web_close(Web *web); /* calls under way are given up */
 typedef struct WebOrder {
     const Job *job; /* attempt and payload included; copied */
     Slice url;
+    Slice headers;       /* NAME=VALUE, each ended by NUL: go to the URL's own origin */
     uint32_t version;    /* of the handler: only jobs of one version share a call */
     uint32_t batch;      /* 0: a call of its own; else so many of its type at once */
     int64_t deadline_ms; /* wall time; 0: none */

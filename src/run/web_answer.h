@@ -28,6 +28,7 @@ typedef struct WebCall {
     Buf group;          /* what jobs of one batch have in common */
     Buf url;
     Buf head; /* header lines, each ended by NUL, but for those of each job */
+    Buf own;  /* of the handler: NAME=VALUE, each ended by NUL */
     Buf body;
     Buf answer;
     size_t answer_max;

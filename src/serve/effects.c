@@ -102,6 +102,7 @@ static void start_call(Daemon *daemon, const Job *job, const Handler *handler,
 {
     WebOrder order = { .job = job,
                        .url = handler->body,
+                       .headers = handler->headers,
                        .version = handler->version,
                        .batch = handler->batch,
                        .deadline_ms = deadline_ms };

@@ -2,6 +2,8 @@
 /* handler_json.c - see handler_json.h. */
 #include "serve/handler_json.h"
 
+#include "serve/handler_headers.h"
+
 #include "base/text.h"
 #include "run/interpreter.h"
 #include "run/web.h"
@@ -20,6 +22,7 @@ typedef enum RowKind {
     ROW_SCRIPT,  /* text of up to HANDLER_BODY_MAX bytes */
     ROW_EID,     /**/
     ROW_MAP,     /* exit_map */
+    ROW_HEADERS, /* http */
     ROW_RESULT,  /* keep_result */
     ROW_ENABLED, /**/
     ROW_SWITCH,  /* true or false */
@@ -91,6 +94,10 @@ static const HandlerRow rows[] = {
     SENT("exit_map",
          "\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}",
          "exit status: exit code (1xx, 2xx, 4xx, 5xx)", ROW_MAP),
+    SENT("headers",
+         "\"type\":\"object\",\"additionalProperties\":{\"type\":[\"string\","
+         "\"null\"]}",
+         "of http calls, NAME: VALUE; values are not shown", ROW_HEADERS),
     SENT("keep_result", BOOL, "default: true", ROW_RESULT),
     SENT("keep_state", BOOL, "keep PAWL_STATE_DIR between attempts", ROW_JOB),
     SENT("files", BOOL, "keep what jobs leave in PAWL_FILES_DIR", ROW_JOB),
@@ -297,6 +304,8 @@ static Err read_value(HandlerReader *in, const HandlerRow *row, const JsonIn *va
         return read_eid(in, value);
     case ROW_MAP:
         return read_map(in, value);
+    case ROW_HEADERS:
+        return handler_headers_read(in, value);
     case ROW_RESULT:
         return read_truth(in, value, &in->handler.drop_result);
     case ROW_ENABLED:
@@ -524,6 +533,10 @@ Err handler_read_end(HandlerReader *in)
                   "pull workers say themselves how many they take");
         problem_point(&in->job.why, SLICE_LITERAL("batch"));
     }
+    if (!err && in->handler.headers.bytes && in->handler.lang != LANG_HTTP) {
+        err = BAD(in, "conflicting_fields", "headers are for http handlers");
+        problem_point(&in->job.why, SLICE_LITERAL("headers"));
+    }
     if (err && !in->job.why.pointer[0])
         problem_point(&in->job.why, SLICE_LITERAL("body"));
     return err;
@@ -583,6 +596,7 @@ void handler_members(JsonOut *json, const Handler *handler)
     text_or_null(json, "on_error", handler->on_error);
     json_int(json, "batch", handler->batch);
     pairs_json(json, "exit_map", handler->exit_map, true);
+    handler_headers_json(json, handler);
     json_bool(json, "keep_result", !handler->drop_result);
     json_bool(json, "keep_state", handler->keep_state);
     json_bool(json, "files", handler->files);

@@ -108,6 +108,51 @@ def tenant(node):
     return Tenant(node)
 
 
+def test_headers_of_the_handler_go_with_each_call(tenant, hook):
+    """Secrets can be set, and are not shown; they go to the handler's own origin only."""
+    secret = "Bearer s3cr3t=="
+    made = tenant.set(hook.url, headers={"Authorization": secret, "X-Key": "k",
+                                         "content-type": "application/json"})
+    assert made["headers"] == {"Authorization": None, "X-Key": None, "content-type": None}
+    for path in ("/handlers/call", "/handlers/call/versions", "/handlers"):
+        shown = tenant.api.request("GET", f"{path}?tenant={tenant.name}")
+        assert shown.status == 200 and b"s3cr3t" not in shown.body
+    tenant.until(tenant.add("{}"))
+    headers = hook.asked[-1][1]
+    assert (headers["Authorization"], headers["X-Key"]) == (secret, "k")
+    assert headers["content-type"] == "application/json" and "Content-Type" not in headers
+    assert headers["Pawl-Tenant"] == tenant.name
+    other = Hook() # the same host, but another port
+    try:
+        hook.answer = lambda path, body: (307, {"Location": other.url}, b"")
+        assert tenant.until(tenant.add("{}"))["state"] == "done"
+        names = {name.lower() for name in other.asked[-1][1]}
+        assert not names & {"authorization", "x-key"} and "pawl-job-id" in names
+    finally:
+        other.close()
+    rolled = tenant.api.request("POST", f"/handlers/call/rollback?tenant={tenant.name}",
+                                {"version": 1})
+    assert rolled.json()["headers"] == made["headers"]
+    hook.answer = lambda path, body: (200, {}, b"ok")
+    tenant.until(tenant.add("{}"))
+    assert hook.asked[-1][1]["Authorization"] == secret
+
+
+@pytest.mark.parametrize("headers", [
+    {"Host": "x"}, {"pawl-job-id": "x"}, {"Content-Length": "1"}, {"a b": "x"}, {"": "x"},
+    {"X": "a\nb"}, {"X": ""}, {"X": None}, {"X": 1}, {"X": "a", "x": "b"}, {"X": "y" * 5000},
+    {f"X{n}": "y" for n in range(33)}, ["X: y"], {"X": "ü"}])
+def test_headers_that_cannot_be_sent_are_refused(tenant, hook, headers):
+    problem = tenant.set(hook.url, status=422, headers=headers)
+    assert problem["code"] in ("invalid_value", "wrong_type") and "header" in problem["detail"]
+
+
+def test_headers_are_for_http(tenant):
+    answer = tenant.api.request("PUT", f"/handlers/x?tenant={tenant.name}",
+                                {"lang": "sh", "body": "true", "headers": {"X": "y"}})
+    assert answer.status == 422 and answer.json()["code"] == "conflicting_fields", answer
+
+
 def test_a_job_is_a_post_of_its_payload(tenant, hook):
     """S2.2, S2.100: a task's lang may be http; its payload is POSTed, its status counts."""
     tenant.set(hook.url + "?a=1")
