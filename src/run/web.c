@@ -490,7 +490,8 @@ static bool same_origin(const char *from, const char *to)
 {
     CURLU *a = curl_url();
     CURLU *b = curl_url();
-    assert(a && b);
+    assert(a);
+    assert(b);
     bool same = !curl_url_set(a, CURLUPART_URL, from, 0) &&
                 !curl_url_set(b, CURLUPART_URL, to, 0) &&
                 same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_HOST) &&
