@@ -14,6 +14,7 @@
 #define LIMIT_DEFAULT 50
 
 static const Column columns[] = {
+    { .title = "TENANT" }, /* where they are of all tenants */
     { .title = "ID" },
     { .title = "STATE" },
     { .title = "QUEUE", .wide = true },
@@ -26,6 +27,7 @@ static const Column columns[] = {
 
 typedef struct Listing {
     bool json;
+    bool everyones;
     Buf items; /* JSON */
     Table table;
     size_t count;
@@ -84,6 +86,8 @@ static void add_row(Listing *listing, const Doc *job)
     char age[WHEN_TEXT_BYTES];
     snprintf(state, sizeof state, SLICE_FMT, SLICE_ARG(doc_text(job, "state")));
     int64_t created = doc_time(job, "created_at");
+    if (listing->everyones)
+        table_add(table, COLOUR_PLAIN, doc_text(job, "tenant"));
     table_add(table, COLOUR_PLAIN, doc_text(job, "id"));
     table_addf(table, term_state_colour(state), "%s", state);
     table_add(table, COLOUR_PLAIN, doc_text(job, "queue"));
@@ -150,7 +154,10 @@ int cmd_ls(Cli *cli)
     for (size_t i = 0; i < args->operand_count; i++)
         buf_printf(&query, "%s%s", i ? " " : "", args->operands[i]);
     Listing listing = { .json = cli->json, .now_ms = clock_now().wall_ms };
-    table_init(&listing.table, columns, sizeof columns / sizeof *columns);
+    listing.everyones = cli->client.tenant && strcmp(cli->client.tenant, "*") == 0;
+    size_t skipped = listing.everyones ? 0 : 1;
+    table_init(&listing.table, columns + skipped,
+               sizeof columns / sizeof *columns - skipped);
     Pages pages = {
         .query = buf_cstr(&query),
         .limit = (size_t)limit,

@@ -103,8 +103,19 @@ static void add_counts(const Status *status, Buf *out)
     buf_add_char(out, '\n');
 }
 
+static bool only_default(const Doc *queues)
+{
+    for (const Doc *queue = doc_first(queues); queue; queue = doc_next(queue))
+        if (!slice_is(doc_text(queue, "tenant"), "default"))
+            return false;
+    return true;
+}
+
 static void add_trouble(const Status *status, Buf *out)
 {
+    bool all = !status->cli->client.tenant;
+    const char *whose =
+        all && !only_default(doc_get(status->stats, "queues")) ? " --tenant '*'" : "";
     const Doc *jobs = doc_get(status->stats, "jobs");
     const Term *term = &status->cli->out;
     const char *on = term_on(term, COLOUR_YELLOW);
@@ -117,11 +128,11 @@ static void add_trouble(const Status *status, Buf *out)
     }
     if (bad)
         buf_printf(out,
-                   "  %s!%s %lld failed or rejected    pawl ls state:failed,rejected\n",
-                   on, off, (long long)bad);
+                   "  %s!%s %lld failed or rejected    pawl ls state:failed,rejected%s\n",
+                   on, off, (long long)bad, whose);
     if (doc_int(jobs, "blocked", 0))
-        buf_printf(out, "  %s!%s %lld blocked    pawl ls state:blocked\n", on, off,
-                   (long long)doc_int(jobs, "blocked", 0));
+        buf_printf(out, "  %s!%s %lld blocked    pawl ls state:blocked%s\n", on, off,
+                   (long long)doc_int(jobs, "blocked", 0), whose);
 }
 
 static bool several_tenants(const Doc *queues)

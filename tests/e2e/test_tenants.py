@@ -306,6 +306,10 @@ def test_status_says_whose_queues_they_are(api, pawl):
                                   json.loads(shown)["stats"]["queues"]}
     table = pawl("status").stdout
     assert "TENANT" in table and "QUEUE" in table, table
+    assert "pawl ls state:blocked --tenant '*'" in table, table
+    listed = pawl("ls", "state:blocked", "--tenant", "*").stdout
+    assert "TENANT" in listed and "stat1" in listed and "stat2" in listed, listed
+    assert "TENANT" not in pawl("ls", "--tenant", "stat1").stdout
     table = pawl("status", "--tenant", "stat1").stdout
     assert "TENANT" not in table and "alpha" in table, table
 
