@@ -80,6 +80,12 @@ static const Option tenant_options[] = {
     { 0 },
 };
 
+static const Option token_options[] = {
+    { "scopes", 0, "S,S...", "create: read, enqueue, work, operate, admin" },
+    { "expires", 0, "DURATION", "create: how long it holds (default: for ever)" },
+    { 0 },
+};
+
 static const Option logs_options[] = {
     { "follow", 'f', NULL, "go on as the job writes, until it ends" },
     { "stdout", 0, NULL, "only its standard output" },
@@ -414,6 +420,23 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "ls show set rm",
         .run = cmd_tenant,
+    },
+    {
+        .name = "token",
+        .summary = "make, list and revoke tokens",
+        .usage = "ls | create NAME --scopes S,S [--tenant T] | revoke NAME",
+        .example = "pawl token create ci --scopes read,enqueue --tenant acme",
+        .detail =
+            "Without tokens the daemon serves its own user and root alone. From the "
+            "first one on every request over TCP needs one; the Unix socket stays open "
+            "to that user and root. A token is of one tenant (default: default; with "
+            "the scope admin: all), --tenant '*' makes one for all. The secret is "
+            "printed once and kept nowhere.",
+        .options = { token_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_WORDS,
+        .operand_words = "ls create revoke",
+        .run = cmd_token,
     },
     {
         .name = "status",

@@ -256,6 +256,7 @@ static void tell(Exchange *exchange, EventKind kind)
         return;
     const DaemonFacts *facts = daemon_facts(exchange->daemon);
     const JobRules rules = { .tenant = tenant,
+                             .tenant_fixed = exchange->caller.bound,
                              .wall_ms = clock_now().wall_ms,
                              .payload_bytes_max = facts->payload_bytes_max };
     ClaimReader reader = { .arena = &call->arena,

@@ -224,6 +224,7 @@ static HandlerReader *reader_new(Exchange *exchange, const Subject *subject)
     JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
     HandlerReader *reader = ARENA_NEW(&exchange->arena, HandlerReader);
     rules->tenant = subject->tenant;
+    rules->tenant_fixed = exchange->caller.bound;
     rules->wall_ms = clock_now().wall_ms;
     reader->job.rules = rules;
     reader->job.arena = &exchange->arena;

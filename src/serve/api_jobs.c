@@ -316,6 +316,7 @@ void api_jobs_add(Exchange *exchange)
     bool ndjson = media_in(type, lines);
     JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
     rules->tenant = api_tenant(exchange, "default");
+    rules->tenant_fixed = exchange->caller.bound;
     rules->wall_ms = clock_now().wall_ms;
     rules->payload_bytes_max = daemon_facts(exchange->daemon)->payload_bytes_max;
     if (!rules->tenant.data)

@@ -275,6 +275,7 @@ void api_schedule_put(Exchange *exchange)
     if (!object)
         return;
     JobRules rules = { .tenant = subject->tenant,
+                       .tenant_fixed = exchange->caller.bound,
                        .wall_ms = clock_now().wall_ms,
                        .payload_bytes_max =
                            daemon_facts(exchange->daemon)->payload_bytes_max };

@@ -33,7 +33,9 @@ static Err read_handler(Exchange *exchange, Asked *asked, const JsonIn *value,
                         Problem *why)
 {
     JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
-    *rules = (JobRules){ .tenant = asked->tenant, .wall_ms = clock_now().wall_ms };
+    *rules = (JobRules){ .tenant = asked->tenant,
+                         .tenant_fixed = exchange->caller.bound,
+                         .wall_ms = clock_now().wall_ms };
     HandlerReader reader = { .job = { .rules = rules, .arena = &exchange->arena } };
     reader.handler.tenant = asked->tenant;
     reader.handler.type = asked->type;

@@ -8,6 +8,7 @@
 #include "serve/claim_key.h"
 #include "serve/loop.h"
 #include "serve/processors.h"
+#include "serve/security.h"
 #include "serve/settings.h"
 #include "serve/store_await.h"
 
@@ -359,37 +360,6 @@ static Err open_web(Daemon *daemon, Error *why)
     return web_open(&daemon->web, &options, why);
 }
 
-static Err open_http(Daemon *daemon, Error *why)
-{
-    const DaemonOptions *from = &daemon->options;
-    snprintf(daemon->socket_path, sizeof daemon->socket_path, "%s/pawl.sock",
-             from->data_dir);
-    HttpOptions options = {
-        .tcp = from->listen,
-        .socket_path = daemon->socket_path,
-        .header_bytes_max = from->header_bytes_max,
-        .body_bytes_max = from->body_bytes_max,
-        .connections_max = from->connections_max,
-        .idle_ms = from->idle_ms,
-    };
-    Err err = http_open(&options, daemon, &daemon->http, why);
-    if (err)
-        return err;
-    snprintf(daemon->listen, sizeof daemon->listen, "%s", http_address(daemon->http));
-    daemon->options.listen = daemon->listen;
-    if (daemon->listen[0])
-        snprintf(daemon->api_url, sizeof daemon->api_url, "http://%s", daemon->listen);
-    else
-        snprintf(daemon->api_url, sizeof daemon->api_url, "unix:%s", daemon->socket_path);
-    char line[80];
-    snprintf(line, sizeof line, "%s\n", daemon->listen);
-    err = file_replace(from->data_dir, "listen", line, why);
-    if (err != ERR_FULL)
-        return err;
-    log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
-    return ERR_OK; /* a full disk must not keep a daemon from making room again */
-}
-
 static void fill_facts(Daemon *daemon)
 {
     const DaemonOptions *from = &daemon->options;
@@ -427,11 +397,11 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data,       open_store, tenure_begin, open_journal, open_node,
-        processors_open, open_http,  open_web,     open_runner,
+        open_data,       open_store,        tenure_begin, open_journal, open_node,
+        processors_open, daemon_open_doors, open_web,     open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (steps[i] == open_http)
+        if (steps[i] == daemon_open_doors)
             fill_facts(daemon); /* its threads read them from the start */
         Err err = steps[i](daemon, why);
         if (err)
@@ -564,6 +534,7 @@ static void free_memory(Daemon *daemon)
     event_log_done(&daemon->event_log);
     declares_free(daemon->declares);
     alerts_free(daemon->alerts);
+    security_close(daemon->security);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
     map_done(&daemon->early_signals);

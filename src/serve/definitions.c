@@ -4,6 +4,7 @@
 #include "serve/inside.h"
 
 #include "serve/alerts.h"
+#include "serve/security.h"
 
 typedef struct StoredTable {
     Node *node;
@@ -38,6 +39,8 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
         err = store->kind->groups(store, NULL, stored_group, daemon->node, why);
     if (!err)
         err = alerts_open(daemon, why);
+    if (!err)
+        err = security_open(store, &daemon->security, why);
     return err;
 }
 

@@ -13,6 +13,7 @@
 #include "serve/notify.h"
 #include "serve/processors.h"
 #include "serve/resource_json.h"
+#include "serve/security.h"
 #include "serve/settings.h"
 
 #include <signal.h>
@@ -337,6 +338,7 @@ static void defined(Daemon *daemon, const Effect *effect)
 {
     Error why = { 0 };
     processors_defined(daemon, effect);
+    security_defined(daemon->security, effect);
     if (slice_is(effect->table, ALERT_TABLE))
         alerts_defined(daemon->alerts, effect->tenant, effect->key, effect->value);
     JobId operation;

@@ -107,6 +107,11 @@ Slice exchange_header(const Exchange *exchange, const char *name)
         MHD_lookup_connection_value(exchange->conn->connection, MHD_HEADER_KIND, name));
 }
 
+Gate *exchange_gate(const Exchange *exchange)
+{
+    return exchange->http->options.gate;
+}
+
 bool exchange_gone(const Exchange *exchange)
 {
     struct pollfd fd = { .fd = exchange->conn->fd, .events = POLLRDHUP };

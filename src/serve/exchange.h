@@ -10,6 +10,7 @@
 
 #include "base/json_out.h"
 #include "serve/door.h"
+#include "serve/gate.h"
 #include "serve/problem.h"
 
 #include <pthread.h>
@@ -35,6 +36,7 @@ typedef struct ReplyHeader {
 struct Exchange {
     Daemon *daemon;
     const struct Route *route;
+    Caller caller;                   /* who asks */
     Arena arena;                     /* until the answer is sent */
     Buf body;                        /* of the request */
     Buf out;                         /* of the answer */
@@ -78,6 +80,9 @@ Slice exchange_param(const Exchange *exchange, const char *name);
 
 /* A header's value, borrowed; data is NULL when it was not sent. HTTP thread only. */
 Slice exchange_header(const Exchange *exchange, const char *name);
+
+/* The tokens; NULL: there can be none. */
+Gate *exchange_gate(const Exchange *exchange);
 
 /* Whether the client has hung up meanwhile. */
 bool exchange_gone(const Exchange *exchange);

@@ -30,18 +30,6 @@
 /* --- Refusing before the handler ------------------------------------------------------
  */
 
-static bool peer_is_allowed(Conn *conn)
-{
-    Http *http = conn->listener->http;
-    uid_t uid = 0;
-    if (!conn->peer_known) {
-        conn->peer_known = true;
-        conn->peer_allowed =
-            http->options.peer_uid(conn->fd, &uid) && (uid == http->own_uid || uid == 0);
-    }
-    return conn->peer_allowed;
-}
-
 static bool changes_state(Method method)
 {
     return method != METHOD_GET;
@@ -52,7 +40,8 @@ static bool check_origin(Conn *conn, Method method)
 {
     Exchange *exchange = conn->exchange;
     Slice host = exchange_header(exchange, "Host");
-    if (conn->listener->tcp && host.data && !host_is_local(host)) {
+    /* A page cannot send a token that it does not have. */
+    if (conn->listener->tcp && http_is_open(conn) && host.data && !host_is_local(host)) {
         exchange_refuse(exchange, "host_not_allowed",
                         "the Host header names another machine");
         return false;
@@ -144,11 +133,11 @@ static void refuse_param(Exchange *exchange, const Param *param)
     exchange_problem(exchange, &problem);
 }
 
-/* Method, path and query to a route. False after it refused. */
-static bool find_route(Conn *conn, const char *uri, Method method, const char *verb)
+/* Method and path to a route; *out_query is the rest. False after it refused. */
+static bool find_route(Conn *conn, Method method, const char *verb, Slice *out_query)
 {
     Exchange *exchange = conn->exchange;
-    Slice query = slice_text(uri);
+    Slice query = slice_text(exchange->state);
     Slice path = slice_cut(&query, '?');
     unsigned allowed = 0;
     if (!path.bytes || path.data[0] != '/') {
@@ -157,14 +146,16 @@ static bool find_route(Conn *conn, const char *uri, Method method, const char *v
     }
     exchange->route =
         route_find(method, path, &exchange->arena, exchange->parts, &allowed);
-    if (!exchange->route && allowed) {
+    *out_query = query;
+    if (!exchange->route && allowed)
         refuse_method(exchange, allowed, verb);
-        return false;
-    }
-    if (!exchange->route) {
+    else if (!exchange->route)
         exchange_refuse(exchange, "path_not_found", "there is nothing at this path");
-        return false;
-    }
+    return exchange->route != NULL;
+}
+
+static bool take_params(Exchange *exchange, Slice query)
+{
     if (params_parse(query, &exchange->arena, &exchange->params,
                      &exchange->param_count)) {
         exchange_refuse(exchange, "bad_request", "the query of the URL is not valid");
@@ -192,13 +183,13 @@ static void begin(Conn *conn, const char *verb)
 {
     Exchange *exchange = conn->exchange;
     Method method = method_of(verb);
+    Slice query;
     if (conn->listener->http->closing)
         exchange_refuse(exchange, "draining", "the server is closing");
-    else if (!peer_is_allowed(conn))
-        exchange_refuse(exchange, "user_not_allowed",
-                        "only the daemon's own user and root may use it");
-    else if (check_origin(conn, method) && check_body(conn))
-        find_route(conn, exchange->state, method, verb);
+    else if (check_origin(conn, method) && check_body(conn) &&
+             find_route(conn, method, verb, &query) && http_admit(conn) &&
+             take_params(exchange, query))
+        http_bind_tenant(conn);
 }
 
 /* --- libmicrohttpd's callbacks

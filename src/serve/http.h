@@ -5,8 +5,8 @@
  * daemon and answer when the calls are done; they never wait for anything themselves.
  *
  * Who is served: without tokens only the daemon's own user and root, on both listeners;
- * on TCP only with a local Host. Everything has a limit: header, body, connections, and
- * the time that each step of a request may take. */
+ * on TCP only with a local Host. With tokens: see http_auth.c. Everything has a limit:
+ * header, body, connections, and the time that each step of a request may take. */
 #ifndef SERVE_HTTP_H
 #define SERVE_HTTP_H
 
@@ -28,6 +28,7 @@ typedef struct HttpOptions {
     int64_t body_ms;          /* 30 s, and a second for each HTTP_BYTES_PER_S */
     int64_t idle_ms;          /* 75 s: between two requests */
     int64_t send_ms;          /* 60 s, and likewise */
+    struct Gate *gate;        /* tokens; NULL: none, the door is open to its own user */
     /* Who is at the other end of a connection; for tests. */
     bool (*peer_uid)(int fd, uid_t *out_uid);
 } HttpOptions;

@@ -39,6 +39,7 @@ typedef struct Listener {
     struct Http *http;
     struct MHD_Daemon *daemon;
     bool tcp;
+    bool beyond; /* reached from other machines: tokens are needed in any case */
     int fd; /* after it was taken back from the daemon; else -1 */
     /* Who asked last, how often in a row, and when: see comes_alone. */
     struct Conn *_Atomic last;
@@ -53,6 +54,7 @@ typedef struct Conn {
     struct MHD_Connection *connection;
     int fd;
     _Atomic int64_t deadline_ms; /* boot time; TIME_NEVER: none */
+    uid_t peer;
     bool peer_known;
     bool peer_allowed;
     atomic_bool linger; /* answered before all was read: drain before closing */
@@ -96,6 +98,9 @@ struct Http {
     Linger lingers[LINGERS_MAX];
     size_t linger_count;
 
+    _Atomic int64_t refused_ms; /* boot time at which a refused token was last told */
+    atomic_ullong refused;
+
     atomic_ullong body_bytes;                             /* of all requests now */
     atomic_ullong requests[ROUTES_MAX + 1][STATUS_SLOTS]; /* last row: no route */
 };
@@ -112,6 +117,11 @@ bool exchange_abandon(Exchange *exchange);
 /* Runs steps until there is a reply (true) or everything is out (false, and the
  * connection is parked). */
 bool exchange_drive(Exchange *exchange);
+
+/* Who asks: http_auth.c. Both are false after they refused. */
+bool http_is_open(const Conn *conn); /* no token is needed */
+bool http_admit(Conn *conn);         /* the route is known: is it for the caller? */
+bool http_bind_tenant(Conn *conn);   /* the parameters too: keeps them to its tenant */
 
 /* Answers: http_reply.c. */
 enum MHD_Result http_queue(Conn *conn);

@@ -85,6 +85,7 @@ struct Daemon {
     Metrics *metrics;
     EventLog event_log;
     struct Alerts *alerts;
+    struct Security *security; /* tokens */
 
     Mailbox calls;   /* from the doors */
     Mailbox answers; /* from the keeper */
@@ -180,6 +181,9 @@ MUST_CHECK Err daemon_load_definitions(Daemon *daemon, Error *why);
 MUST_CHECK Err daemon_load_versions(Daemon *daemon, Error *why); /* of what runs */
 MUST_CHECK Err daemon_load_held(Daemon *daemon, Error *why);     /* for lanes' waits */
 void daemon_declare(Daemon *daemon); /* what the file says now */
+
+/* doors.c */
+MUST_CHECK Err daemon_open_doors(Daemon *daemon, Error *why);
 
 /* daemon.c */
 void daemon_state_changed(Daemon *daemon);

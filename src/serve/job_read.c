@@ -543,6 +543,14 @@ static Err read_later(JobReader *in, const JsonIn *value)
                SLICE_ARG(value->key));
 }
 
+static Err read_tenant(JobReader *in, const JsonIn *value)
+{
+    Err err = read_name(in, value, tenant_name_valid, &in->job.tenant);
+    if (err || !in->rules->tenant_fixed || slice_equal(in->job.tenant, in->rules->tenant))
+        return err;
+    return BAD(in, "tenant_not_allowed", "the token is for another tenant");
+}
+
 static Err read_value(JobReader *in, const ReadRow *row, const JsonIn *value)
 {
     void *member = (char *)&in->job + row->offset;
@@ -552,7 +560,7 @@ static Err read_value(JobReader *in, const ReadRow *row, const JsonIn *value)
     case READ_LATER:
         return read_later(in, value);
     case READ_TENANT:
-        return read_name(in, value, tenant_name_valid, &in->job.tenant);
+        return read_tenant(in, value);
     case READ_NAME:
         return read_name(in, value, name_valid, member);
     case READ_QUEUE:

@@ -24,6 +24,7 @@ typedef struct JobRules {
     Slice tenant; /* for jobs that name none */
     int64_t wall_ms;
     uint64_t payload_bytes_max;
+    bool tenant_fixed; /* it may name no other */
 } JobRules;
 
 typedef struct JobReader {

@@ -27,6 +27,17 @@
 #define NUMBER0 "{\"type\":[\"integer\",\"null\"]}"
 #define STRING0 "{\"type\":[\"string\",\"null\"]}"
 
+#define TIME0 "{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
+
+#define TOKEN_SCOPES                                                                     \
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"read\","             \
+    "\"enqueue\",\"work\",\"operate\",\"admin\"]}}"
+#define TOKEN(more)                                                                      \
+    "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"tenant\":" STRING        \
+    ",\"scopes\":" TOKEN_SCOPES ",\"created_at\":" TIME0 ",\"created_by\":" STRING0      \
+    ",\"expires_at\":" TIME0 ",\"expired\":" BOOL ",\"last_used_at\":" TIME0             \
+    ",\"last_used_from\":" STRING0 more "}}"
+
 typedef struct Shape {
     const char *name;
     const char *schema;
@@ -170,6 +181,14 @@ static const Shape shapes[] = {
     { "NewTenant",
       "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL "}}" },
     { "TenantList", LIST_OF("Tenant") },
+    { "Token", TOKEN("") },
+    { "TokenMade", TOKEN(",\"token\":" STRING) },
+    { "TokenList", LIST_OF("Token") },
+    { "NewToken",
+      "{\"type\":\"object\",\"required\":[\"name\",\"scopes\"],"
+      "\"additionalProperties\":false,\"properties\":{\"name\":" STRING
+      ",\"tenant\":" STRING ",\"scopes\":" TOKEN_SCOPES ",\"expires_in\":" STRING
+      ",\"expires_at\":{\"type\":\"string\",\"format\":\"date-time\"}}}" },
     { "TenantRemoved",
       "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"removed\":" BOOL "}}" },
     { "JobIds",
@@ -500,10 +519,19 @@ static const char *verb(Method method)
 
 static void operation_json(JsonOut *json, const Route *route)
 {
+    static const char *const tenants[] = {
+        [ROUTE_OF_ALL] = "all",
+        [ROUTE_BY_PARAM] = "query",
+        [ROUTE_BY_PATH] = "path",
+    };
     json_object(json, verb(route->method));
     json_cstr(json, "operationId", route->id);
     json_cstr(json, "summary", route->summary);
     json_cstr(json, "x-scope", scope_name(route->scope));
+    json_cstr(json, "x-tenant", tenants[route_tenant(route)]);
+    json_raw(json, "security",
+             route->scope == SCOPE_NONE ? SLICE_LITERAL("[]")
+                                        : SLICE_LITERAL("[{},{\"token\":[]}]"));
     params_json(json, route);
     body_json(json, route);
     responses_json(json, route);
@@ -651,6 +679,8 @@ void openapi_write(Buf *out)
     json_raw(&json, "servers", SLICE_LITERAL("[{\"url\":\"/\"}]"));
     paths_json(&json);
     json_object(&json, "components");
+    json_raw(&json, "securitySchemes",
+             SLICE_LITERAL("{\"token\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
     json_object(&json, "schemas");
     fields_schema(&json, "Job", false, job_field);
     fields_schema(&json, "NewJob", true, job_field);

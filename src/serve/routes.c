@@ -23,6 +23,7 @@
 #include "serve/api_scoreboard.h"
 #include "serve/api_series.h"
 #include "serve/api_tenants.h"
+#include "serve/api_tokens.h"
 #include "serve/api_trials.h"
 #include "serve/openapi.h"
 
@@ -112,6 +113,17 @@ const Route routes[] = {
     { METHOD_DELETE, SCOPE_ADMIN, API "/tenants/{name}", api_tenant_delete,
       "delete_tenant", "Give a tenant its defaults back; its jobs stay", "", NULL,
       "TenantRemoved", 200, 0 },
+    GET(API "/tokens", SCOPE_ADMIN, api_tokens_list, "list_tokens",
+        "All tokens, without their secrets", "limit cursor", "TokenList"),
+    { METHOD_POST, SCOPE_ADMIN, API "/tokens", api_token_add, "add_token",
+      "Make a token; its secret is shown this once", "", "NewToken", "TokenMade", 201,
+      0 },
+    { METHOD_DELETE, SCOPE_ADMIN, API "/tokens", api_token_delete, "revoke_token_named",
+      "Revoke the token ?name=", "name", NULL, "NameRemoved", 200, 0 },
+    GET(API "/tokens/{name}", SCOPE_ADMIN, api_token_get, "get_token", "One token", "",
+        "Token"),
+    { METHOD_DELETE, SCOPE_ADMIN, API "/tokens/{name}", api_token_delete, "revoke_token",
+      "Revoke a token: it is refused from now on", "", NULL, "NameRemoved", 200, 0 },
     GET(API "/scoreboard", SCOPE_READ, api_scoreboard, "get_scoreboard",
         "The exit codes of many jobs", "ids tenant", "Scoreboard"),
     { METHOD_POST, SCOPE_READ, API "/scoreboard", api_scoreboard, "ask_scoreboard",
@@ -305,23 +317,15 @@ const char *method_name(Method method)
     return "?";
 }
 
-const char *scope_name(Scope scope)
+RouteTenant route_tenant(const Route *route)
 {
-    switch (scope) {
-    case SCOPE_NONE:
-        return "none";
-    case SCOPE_READ:
-        return "read";
-    case SCOPE_ENQUEUE:
-        return "enqueue";
-    case SCOPE_WORK:
-        return "work";
-    case SCOPE_OPERATE:
-        return "operate";
-    case SCOPE_ADMIN:
-        return "admin";
-    }
-    return "?";
+    Slice rest = slice_text(route->params);
+    if (slice_starts(slice_text(route->path), SLICE_LITERAL("/{client}/")))
+        return ROUTE_BY_PATH;
+    while (rest.bytes)
+        if (slice_is(slice_cut(&rest, ' '), "tenant"))
+            return ROUTE_BY_PARAM;
+    return ROUTE_OF_ALL;
 }
 
 /* --- Matching ---------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #define SERVE_ROUTES_H
 
 #include "serve/exchange.h"
+#include "serve/scope.h"
 
 typedef enum Method {
     METHOD_GET,
@@ -21,20 +22,9 @@ typedef enum Method {
 
 const char *method_name(Method method);
 
-typedef enum Scope { /* what a token must allow, once there are tokens */
-                     SCOPE_NONE,
-                     SCOPE_READ,
-                     SCOPE_ENQUEUE,
-                     SCOPE_WORK,
-                     SCOPE_OPERATE,
-                     SCOPE_ADMIN,
-} Scope;
-
-const char *scope_name(Scope scope);
-
 typedef struct Route {
     Method method;
-    Scope scope;
+    Scope scope;      /* what a caller must be allowed */
     const char *path; /* parts in braces match anything but a slash */
     void (*handle)(Exchange *exchange);
     const char *id; /* of the operation: a unique word */
@@ -56,6 +46,14 @@ extern const size_t route_count;
  * method that the path knows. */
 const Route *route_find(Method method, Slice path, Arena *arena,
                         Slice parts[EXCHANGE_PARTS_MAX], unsigned *out_allowed);
+
+/* Whose things a route is about. */
+typedef enum RouteTenant {
+    ROUTE_OF_ALL,   /* everyone's: not for tokens of one tenant */
+    ROUTE_BY_PARAM, /* those of ?tenant= */
+    ROUTE_BY_PATH,  /* those of the first part of the path */
+} RouteTenant;
+RouteTenant route_tenant(const Route *route);
 
 /* Percent-decodes; `plus` makes spaces of plus signs. ERR_INVALID for a bad escape. */
 MUST_CHECK Err percent_decode(Slice text, bool plus, Arena *arena, Slice *out);

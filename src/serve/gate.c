@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gate.c - see gate.h.
+ *
+ * A secret is looked up by its hash: what one learns from how long that takes is
+ * something about a hash that one cannot choose. The whole hash is then compared in
+ * constant time. */
+#include "serve/gate.h"
+
+#include "base/map.h"
+#include "base/times.h"
+
+#include <pthread.h>
+#include <sodium.h>
+#include <stdio.h>
+
+#define SAVE_EVERY_MS (60 * MS_PER_S) /* of a token's last use */
+
+typedef struct Entry {
+    Arena arena;
+    Token token;
+    int64_t used_ms;
+    int64_t saved_ms;
+    char used_from[CALLER_FROM_BYTES];
+    bool reserved; /* only a name: the token is being made */
+} Entry;
+
+struct Gate {
+    pthread_mutex_t lock;
+    Entry **entries; /* by name */
+    size_t count;
+    size_t capacity;
+    size_t tokens; /* those that are not reserved */
+    Map by_hash;   /* first eight bytes -> Entry */
+};
+
+static uint64_t hash_key(const void *hash)
+{
+    uint64_t key;
+    memcpy(&key, hash, sizeof key);
+    return key;
+}
+
+static int name_order(Slice a, Slice b)
+{
+    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
+    int order = least ? memcmp(a.data, b.data, least) : 0;
+    return order ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+}
+
+/* Where the name is, or would be. */
+static size_t place_of(const Gate *gate, Slice name)
+{
+    size_t low = 0;
+    size_t high = gate->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (name_order(gate->entries[middle]->token.name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static Entry *find(const Gate *gate, Slice name)
+{
+    size_t at = place_of(gate, name);
+    bool there = at < gate->count && slice_equal(gate->entries[at]->token.name, name);
+    return there ? gate->entries[at] : NULL;
+}
+
+static Entry *insert(Gate *gate, Slice name)
+{
+    size_t at = place_of(gate, name);
+    Entry *entry = MEM_NEW(Entry);
+    entry->token.name = slice_copy(&entry->arena, name);
+    MEM_PUSH(gate->entries, gate->count, gate->capacity) = entry;
+    memmove(gate->entries + at + 1, gate->entries + at,
+            (gate->count - 1 - at) * sizeof(Entry *));
+    gate->entries[at] = entry;
+    return entry;
+}
+
+static void forget_hash(Gate *gate, const Entry *entry)
+{
+    if (entry->reserved)
+        return;
+    gate->tokens--;
+    map_remove(&gate->by_hash, hash_key(entry->token.hash.data));
+}
+
+static void entry_free(Entry *entry)
+{
+    arena_done(&entry->arena);
+    mem_free(entry);
+}
+
+static void drop(Gate *gate, Slice name)
+{
+    Entry *entry = find(gate, name);
+    if (!entry)
+        return;
+    size_t at = place_of(gate, name);
+    forget_hash(gate, entry);
+    gate->count--;
+    memmove(gate->entries + at, gate->entries + at + 1,
+            (gate->count - at) * sizeof(Entry *));
+    entry_free(entry);
+}
+
+Gate *gate_new(void)
+{
+    Gate *gate = MEM_NEW(Gate);
+    pthread_mutex_init(&gate->lock, NULL);
+    return gate;
+}
+
+void gate_free(Gate *gate)
+{
+    if (!gate)
+        return;
+    for (size_t i = 0; i < gate->count; i++)
+        entry_free(gate->entries[i]);
+    mem_free(gate->entries);
+    map_done(&gate->by_hash);
+    pthread_mutex_destroy(&gate->lock);
+    mem_free(gate);
+}
+
+static void keep_token(Gate *gate, Slice name, Slice value)
+{
+    Token token;
+    if (token_unpack(value, &token))
+        return;
+    Entry *entry = find(gate, name);
+    if (entry)
+        forget_hash(gate, entry);
+    else
+        entry = insert(gate, name);
+    entry->reserved = false;
+    entry->token = (Token){
+        .name = entry->token.name,
+        .tenant = slice_copy(&entry->arena, token.tenant),
+        .scopes = token.scopes,
+        .created_ms = token.created_ms,
+        .expires_ms = token.expires_ms,
+        .hash = slice_copy(&entry->arena, token.hash),
+        .by = slice_copy(&entry->arena, token.by),
+    };
+    gate->tokens++;
+    map_put(&gate->by_hash, hash_key(entry->token.hash.data), entry);
+}
+
+/* One that another node wrote, or that was stored before; an older token of the same
+ * name left it behind if it is from before this one was made. */
+static void keep_use(Gate *gate, Slice name, Slice value)
+{
+    TokenUse use;
+    Entry *entry = find(gate, name);
+    if (!entry || token_use_unpack(value, &use) || use.at_ms < entry->token.created_ms ||
+        use.at_ms <= entry->used_ms)
+        return;
+    entry->used_ms = use.at_ms;
+    entry->saved_ms = use.at_ms;
+    snprintf(entry->used_from, sizeof entry->used_from, SLICE_FMT, SLICE_ARG(use.from));
+}
+
+void gate_defined(Gate *gate, Slice table, Slice key, Slice value)
+{
+    if (!gate)
+        return;
+    pthread_mutex_lock(&gate->lock);
+    if (slice_is(table, TOKEN_TABLE) && value.data)
+        keep_token(gate, key, value);
+    else if (slice_is(table, TOKEN_TABLE))
+        drop(gate, key);
+    else if (slice_is(table, TOKEN_USES) && value.data)
+        keep_use(gate, key, value);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+size_t gate_count(Gate *gate)
+{
+    if (!gate)
+        return 0;
+    pthread_mutex_lock(&gate->lock);
+    size_t count = gate->tokens;
+    pthread_mutex_unlock(&gate->lock);
+    return count;
+}
+
+bool gate_closed(Gate *gate)
+{
+    return gate_count(gate) != 0;
+}
+
+static void use_token(Entry *entry, int64_t now_ms, Caller *out, bool *out_save)
+{
+    const Token *token = &entry->token;
+    out->scopes = token->scopes;
+    out->bound = token->tenant.bytes != 0;
+    snprintf(out->tenant, sizeof out->tenant, SLICE_FMT, SLICE_ARG(token->tenant));
+    snprintf(out->who, sizeof out->who, "token:" SLICE_FMT, SLICE_ARG(token->name));
+    entry->used_ms = now_ms;
+    memcpy(entry->used_from, out->from, sizeof entry->used_from);
+    *out_save = now_ms - entry->saved_ms >= SAVE_EVERY_MS;
+    if (*out_save)
+        entry->saved_ms = now_ms;
+}
+
+bool gate_admit(Gate *gate, Slice secret, int64_t now_ms, Caller *out, bool *out_save)
+{
+    unsigned char hash[TOKEN_HASH_BYTES];
+    *out_save = false;
+    if (!gate || !token_formed(secret))
+        return false;
+    token_hash(secret, hash);
+    pthread_mutex_lock(&gate->lock);
+    Entry *entry = map_find(&gate->by_hash, hash_key(hash));
+    bool good = entry && !sodium_memcmp(entry->token.hash.data, hash, sizeof hash) &&
+                (!entry->token.expires_ms || entry->token.expires_ms > now_ms);
+    if (good)
+        use_token(entry, now_ms, out, out_save);
+    pthread_mutex_unlock(&gate->lock);
+    return good;
+}
+
+bool gate_reserve(Gate *gate, Slice name)
+{
+    pthread_mutex_lock(&gate->lock);
+    bool is_free = !find(gate, name);
+    if (is_free)
+        insert(gate, name)->reserved = true;
+    pthread_mutex_unlock(&gate->lock);
+    return is_free;
+}
+
+void gate_release(Gate *gate, Slice name)
+{
+    pthread_mutex_lock(&gate->lock);
+    const Entry *entry = find(gate, name);
+    if (entry && entry->reserved)
+        drop(gate, name);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+void gate_list(Gate *gate, Slice after, TokenSink *sink, void *context)
+{
+    bool goes_on = gate != NULL;
+    if (!gate)
+        return;
+    pthread_mutex_lock(&gate->lock);
+    for (size_t i = after.bytes ? place_of(gate, after) : 0; goes_on && i < gate->count;
+         i++) {
+        const Entry *entry = gate->entries[i];
+        TokenUse use = { entry->used_ms, slice_text(entry->used_from) };
+        if (!entry->reserved && !(after.bytes && slice_equal(entry->token.name, after)))
+            goes_on = sink(context, &entry->token, &use);
+    }
+    pthread_mutex_unlock(&gate->lock);
+}

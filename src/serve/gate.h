@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gate.h - who may come in: the tokens of the store, in memory, for any thread.
+ *
+ * The loop tells it what is defined; HTTP threads ask it. A gate is closed as long as
+ * there is a token, even one that has expired: to let its last token lapse must not open
+ * a daemon to everyone. */
+#ifndef SERVE_GATE_H
+#define SERVE_GATE_H
+
+#include "base/text.h"
+#include "serve/token.h"
+
+#define CALLER_WHO_BYTES  (NAME_BYTES_MAX + 16)
+#define CALLER_FROM_BYTES 64
+
+/* Who asks. */
+typedef struct Caller {
+    Scopes scopes;
+    bool bound;                      /* to `tenant`; else all of them */
+    char tenant[NAME_BYTES_MAX + 1]; /* "" if not bound */
+    char who[CALLER_WHO_BYTES];      /* "token:ci", "uid:1000"; "": nobody known */
+    char from[CALLER_FROM_BYTES];    /* "unix", "127.0.0.1:4711" */
+} Caller;
+
+typedef struct Gate Gate;
+
+Gate *gate_new(void);
+void gate_free(Gate *gate); /* NULL does nothing */
+
+/* A definition of TOKEN_TABLE or TOKEN_USES is there, or (no value) gone. */
+void gate_defined(Gate *gate, Slice table, Slice key, Slice value);
+
+/* NULL is open. */
+bool gate_closed(Gate *gate);
+size_t gate_count(Gate *gate);
+
+/* Whether the secret is that of a token that holds at now_ms: then *out gets scopes,
+ * tenant and who; *out_save says that its use (caller->from) is worth keeping now. */
+bool gate_admit(Gate *gate, Slice secret, int64_t now_ms, Caller *out, bool *out_save);
+
+/* Takes a name for a token that is about to be made; false: there is one. It is given
+ * back by gate_release if nothing came of it. */
+bool gate_reserve(Gate *gate, Slice name);
+void gate_release(Gate *gate, Slice name);
+
+/* Tokens in the order of their names, those behind `after` (may be empty), until the sink
+ * says false. The sink must not call the gate. */
+typedef bool TokenSink(void *context, const Token *token, const TokenUse *use);
+void gate_list(Gate *gate, Slice after, TokenSink *sink, void *context);
+
+#endif
