@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_tokens.h - the routes of tokens: who may come in. A secret is shown once, when it is made. */
+/* api_tokens.h - the routes of tokens. A secret is shown once, when it is made. */
 #ifndef SERVE_API_TOKENS_H
 #define SERVE_API_TOKENS_H
 
