@@ -36,7 +36,9 @@ static Err read_job(Fixture *fixture, const char *format)
     assert_int_equal(json_in_load(slice_copy(&fixture->arena, slice_text(text)),
                                   &fixture->arena, &value, &fault),
                      ERR_OK);
-    fixture->rules = (JobRules){ SLICE_LITERAL("default"), NOW_MS, 1000 };
+    fixture->rules = (JobRules){ .tenant = SLICE_LITERAL("default"),
+                                 .wall_ms = NOW_MS,
+                                 .payload_bytes_max = 1000 };
     fixture->reader = (JobReader){ .rules = &fixture->rules, .arena = &fixture->arena };
     return job_read(&fixture->reader, value);
 }
