@@ -65,6 +65,7 @@ void client_copy(Client *copy, const Client *client)
         .url = copy_or_null(client->url),
         .socket = copy_or_null(client->socket),
         .token = copy_or_null(client->token),
+        .ca = copy_or_null(client->ca),
         .tenant = copy_or_null(client->tenant),
     };
 }
@@ -78,6 +79,7 @@ void client_done(Client *client)
     mem_free(client->url);
     mem_free(client->socket);
     mem_free(client->token);
+    mem_free(client->ca);
     mem_free(client->tenant);
     *client = (Client){ 0 };
 }
@@ -163,9 +165,10 @@ static void add_tenant(const Client *client, const char *path, Buf *url)
 static bool is_local(const char *url)
 {
     Slice text = slice_text(url);
-    return slice_starts(text, SLICE_LITERAL("http://127.")) ||
-           slice_starts(text, SLICE_LITERAL("http://localhost")) ||
-           slice_starts(text, SLICE_LITERAL("http://[::1]"));
+    text = slice_from(text, slice_starts(text, SLICE_LITERAL("https://")) ? 8 : 7);
+    return slice_starts(text, SLICE_LITERAL("127.")) ||
+           slice_starts(text, SLICE_LITERAL("localhost")) ||
+           slice_starts(text, SLICE_LITERAL("[::1]"));
 }
 
 static void prepare(const Client *client, CURL *easy, const char *path,
@@ -183,6 +186,9 @@ static void prepare(const Client *client, CURL *easy, const char *path,
     if (client->socket || is_local(client->url))
         SET(easy, CURLOPT_PROXY, ""); /* http_proxy is not for this machine */
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (client->ca)
+        SET(easy, CURLOPT_CAINFO, client->ca);
     SET(easy, CURLOPT_USERAGENT, "pawl/" PAWL_VERSION);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);

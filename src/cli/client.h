@@ -15,6 +15,7 @@ typedef struct Client {
     char *url;    /* "http://127.0.0.1:7420", without a slash at the end */
     char *socket; /* path of the Unix socket, or NULL */
     char *token;  /* or NULL */
+    char *ca;     /* file with the certificates to trust; NULL: the system's */
     char *tenant; /* or NULL: the server's default */
     void *easy;   /* libcurl's, kept so that its connection is used again */
     void *multi;

@@ -14,6 +14,8 @@ const Option global_options[] = {
       "the data directory (default: $PAWL_DATA, $XDG_STATE_HOME/pawl, "
       "~/.local/state/pawl)" },
     { "token-file", 0, "FILE", "a file with the token (default: $PAWL_TOKEN)" },
+    { "ca", 0, "FILE",
+      "certificates to trust for https (default: $PAWL_CA, the system's)" },
     { "tenant", 0, "NAME",
       "whose jobs; '*' is everyone's (default: $PAWL_TENANT, default)" },
     { "json", 0, NULL, "one JSON document on stdout; errors as one on stderr" },

@@ -72,6 +72,10 @@ static int prepare(Cli *cli, const char *server)
     const char *tenant = args_value(&cli->args, "tenant");
     if (!tenant)
         tenant = getenv("PAWL_TENANT"); /* also in a job that asks for others */
+    const char *ca = args_value(&cli->args, "ca");
+    ca = ca ? ca : getenv("PAWL_CA");
+    if (ca && *ca)
+        cli->client.ca = keep(slice_text(ca));
     if (path && read_token(path, &cli->client.token, &why))
         return cli_misused(cli, &why);
     if (!path && token && *token)

@@ -47,6 +47,7 @@ const Topic help_topics[] = {
       "  PAWL_DATA         the data directory\n"
       "  PAWL_TENANT       whose jobs; a job that runs has its own tenant there\n"
       "  PAWL_TOKEN        the token\n"
+      "  PAWL_CA           certificates to trust for https\n"
       "  XDG_STATE_HOME    the data directory is pawl in it (default: ~/.local/state)\n"
       "  NO_COLOR          when not empty: no colours\n"
       "  COLUMNS, TZ       as everywhere\n" },

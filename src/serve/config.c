@@ -44,7 +44,8 @@
 static const ConfigField fields[CONFIG_KEYS] = {
     [CONFIG_DAEMON_LISTEN] = { "daemon", "listen", ONE(VALUE_ADDRESS), AT(listen),
                                "127.0.0.1:7420", RESTART,
-                               "HTTP address, loopback only; `off`: Unix socket only" },
+                               "HTTP address; beyond loopback only with `tls` and a "
+                               "token; `off`: Unix socket only" },
     [CONFIG_DAEMON_DATA] = { "daemon", "data", ONE(VALUE_PATH), AT(data), NULL, RESTART,
                              "data directory" },
     [CONFIG_DAEMON_SLOTS] = { "daemon", "slots", COUNT(0, SLOTS_MAX), AT(node.slots),
@@ -60,6 +61,12 @@ static const ConfigField fields[CONFIG_KEYS] = {
                                      AT(modules_root), NULL, RESTART,
                                      "where control files' modules are, unless they "
                                      "say" },
+    [CONFIG_TLS_CERTIFICATE] = { "tls", "certificate", ONE(VALUE_FILE),
+                                 AT(tls_certificate), "off", RESTART,
+                                 "certificate of the HTTP address and those above it, "
+                                 "PEM; read again on SIGHUP" },
+    [CONFIG_TLS_KEY] = { "tls", "key", ONE(VALUE_FILE), AT(tls_key), "off", RESTART,
+                         "its key, PEM without a password; read again on SIGHUP" },
     [CONFIG_STORES] = { "stores", NULL, ONE(VALUE_STORE), AT(store), "sqlite:", RESTART,
                         "where jobs are kept: a list of one; `sqlite:` is `pawl.db` in "
                         "the data directory, `sqlite:PATH` another file, "
@@ -256,8 +263,8 @@ void loader_set(Loader *loader, ConfigKey key, Slice text, Place place)
                      place.names_key ? "" : ": ", why.text);
         return;
     }
-    if (rule->kind == VALUE_PATH) {
-        const char **path = field_at(config, key);
+    const char **path = field_at(config, key);
+    if (rule->kind == VALUE_PATH || (rule->kind == VALUE_FILE && **path)) {
         *path = absolute(loader, place.folder, *path);
     }
     config->origins[key] = place.text;
@@ -446,6 +453,18 @@ static void read_options(Loader *loader)
 
 /* --- All of it ------------------------------------------------------------------- */
 
+/* Nothing listens beyond this machine in the clear; that there is a token, too, is known
+ * when the store is open. */
+static void check_tls(Loader *loader)
+{
+    const Config *config = loader->config;
+    if (config->listen.beyond && !config->tls_key[0])
+        loader_error(loader, config->origins[CONFIG_DAEMON_LISTEN],
+                     "%s is not a loopback address: it needs TLS (tls.certificate, "
+                     "tls.key) and a token (pawl token create)",
+                     config->listen.host);
+}
+
 /* What no value can know alone. */
 static void check_whole(Loader *loader)
 {
@@ -456,6 +475,7 @@ static void check_whole(Loader *loader)
     if (!config->data)
         loader_error(loader, "daemon.data",
                      "no data directory: set HOME or PAWL_DATA, or say --data DIR");
+    check_tls(loader);
     if (!settings_check(&config->node, &why))
         return;
     const char *place = config->origins[CONFIG_SCHEDULING_RETRY_DELAY];

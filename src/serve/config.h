@@ -27,6 +27,8 @@ typedef enum ConfigKey {
     CONFIG_DAEMON_GRACE,
     CONFIG_DAEMON_LOG_LEVEL,
     CONFIG_DAEMON_MODULES_ROOT,
+    CONFIG_TLS_CERTIFICATE,
+    CONFIG_TLS_KEY,
     CONFIG_STORES,
     CONFIG_JOURNAL_SEGMENT,
     CONFIG_JOURNAL_KEEP,
@@ -62,6 +64,9 @@ typedef struct Config {
     bool legacy;
     LogLevel log_level;
     const char *modules_root; /* absolute */
+    /* tls: "" if there is none */
+    const char *tls_certificate;
+    const char *tls_key;
     /* stores: this version takes one */
     const char *store; /* as written: see config_store_url */
     /* journal */

@@ -17,6 +17,7 @@ static const char full[] =
     "  keep_bytes: 2G\n"
     "  max_lag: 512M\n"
     "  ack: store\n"
+    "tls: { certificate: /c.pem, key: /k.pem }\n"
     "limits:   { body: 32M, payload: 4M, connections: 500, output: 1M, result: 2M,\n"
     "            header: 8K, idle: 30s }\n"
     "http: { allow_private: [\"10.0.0.0/8\", 127.0.0.1] }\n"
@@ -123,7 +124,8 @@ static const Bad bad[] = {
                                "\"daemon\"?\n" },
     { "slots: 4\n", "1:1: unknown section \"slots\"; did you mean daemon.slots?\n" },
     { "elsewhere: 4\n",
-      "1:1: unknown section \"elsewhere\"; known are daemon, stores, journal, limits, "
+      "1:1: unknown section \"elsewhere\"; known are daemon, tls, stores, journal, "
+      "limits, "
       "http, contexts, scheduling, tenants, queues, resources, handlers, schedules, "
       "processors, brokers, alerts\n" },
     { "daemon: {<<: 1}\n",
@@ -180,8 +182,8 @@ static const Bad bad[] = {
     { "daemon:\n  log_level: loud\n",
       "2:14: daemon.log_level: \"loud\" is not debug, info, warn or error\n" },
     { "daemon:\n  listen: 0.0.0.0:7420\n",
-      "2:11: daemon.listen: 0.0.0.0:7420 is not a loopback address: others need tokens "
-      "and TLS, which this version does not have\n" },
+      "2:11: 0.0.0.0 is not a loopback address: it needs TLS (tls.certificate, "
+      "tls.key) and a token (pawl token create)\n" },
     { "daemon:\n  data: ~/pawl\n",
       "2:9: daemon.data: \"~\" is not expanded: write the path of the home directory\n" },
     { "journal: { segment: 64MB, ack: none }\n",

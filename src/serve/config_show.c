@@ -24,8 +24,8 @@ static void yaml_value(const ConfigField *field, const void *at, Buf *out)
         yaml_list(slice_text(*(const char *const *)at), out);
         return;
     }
-    bool quoted = field->rule.kind == VALUE_PATH || field->rule.kind == VALUE_STORE ||
-                  field->rule.kind == VALUE_ADDRESS;
+    bool quoted = field->rule.kind == VALUE_PATH || field->rule.kind == VALUE_FILE ||
+                  field->rule.kind == VALUE_STORE || field->rule.kind == VALUE_ADDRESS;
     Buf text = { 0 };
     value_text(&field->rule, at, &text);
     if (quoted)

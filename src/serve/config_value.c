@@ -49,6 +49,8 @@ const char *value_expected(ValueKind kind)
         return "an address such as 127.0.0.1:7420, or off";
     case VALUE_PATH:
         return "a path";
+    case VALUE_FILE:
+        return "the path of a file, or off";
     case VALUE_STORE:
         return "the address of a store such as sqlite:";
     case VALUE_RANGES:
@@ -213,18 +215,12 @@ static Err parse_address(const ValueRule *rule, Slice text, Address *out, Error 
         return not_a(rule, text, why);
     struct in_addr four;
     struct in6_addr six;
-    bool loopback;
     if (bracketed && inet_pton(AF_INET6, address.host, &six) == 1)
-        loopback = IN6_IS_ADDR_LOOPBACK(&six);
+        address.beyond = !IN6_IS_ADDR_LOOPBACK(&six);
     else if (!bracketed && inet_pton(AF_INET, address.host, &four) == 1)
-        loopback = ntohl(four.s_addr) >> 24 == IN_LOOPBACKNET;
+        address.beyond = ntohl(four.s_addr) >> 24 != IN_LOOPBACKNET;
     else
         return not_a(rule, text, why);
-    if (!loopback)
-        return error_set(why, ERR_UNSUPPORTED,
-                         SLICE_FMT " is not a loopback address: others need tokens and "
-                                   "TLS, which this version does not have",
-                         SLICE_ARG(text));
     *out = address;
     return ERR_OK;
 }
@@ -320,6 +316,11 @@ Err value_parse(const ValueRule *rule, Slice text, Arena *arena, void *out_field
         return parse_address(rule, text, out_field, why);
     case VALUE_PATH:
         return parse_path(rule, text, arena, why, out_field);
+    case VALUE_FILE:
+        if (!slice_is(text, "off") && !slice_is(text, "false"))
+            return parse_path(rule, text, arena, why, out_field);
+        *(const char **)out_field = "";
+        return ERR_OK;
     case VALUE_STORE:
         return parse_store(rule, text, arena, why, out_field);
     case VALUE_RANGES:
@@ -376,6 +377,9 @@ void value_text(const ValueRule *rule, const void *field, Buf *out)
     case VALUE_ADDRESS:
         address_text(field, out);
         return;
+    case VALUE_FILE:
+        buf_add_text(out, **(const char *const *)field ? "" : "off");
+        /* fall through */
     case VALUE_PATH:
     case VALUE_STORE:
     case VALUE_RANGES:
@@ -425,6 +429,7 @@ static size_t value_bytes(ValueKind kind)
     case VALUE_ADDRESS:
         return sizeof(Address);
     case VALUE_PATH:
+    case VALUE_FILE:
     case VALUE_STORE:
     case VALUE_RANGES:
         return sizeof(const char *);
@@ -445,7 +450,7 @@ static size_t value_bytes(ValueKind kind)
 void value_copy(const ValueRule *rule, const void *from, Arena *arena, void *to)
 {
     if (rule->kind == VALUE_PATH || rule->kind == VALUE_STORE ||
-        rule->kind == VALUE_RANGES) {
+        rule->kind == VALUE_RANGES || rule->kind == VALUE_FILE) {
         const char *text = *(const char *const *)from;
         *(const char **)to = slice_cstr(arena, slice_text(text));
         return;

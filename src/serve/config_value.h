@@ -18,6 +18,7 @@ typedef enum ValueKind {                 /* and the C type of the place it goes 
                          VALUE_SIZE,     /* uint64_t, bytes; K M G T are powers of 1024 */
                          VALUE_ADDRESS,  /* Address: loopback and port, or off */
                          VALUE_PATH,     /* const char *, in the arena */
+                         VALUE_FILE,     /* likewise, or "" for off */
                          VALUE_STORE, /* const char *, in the arena: the URL of a store */
                          VALUE_LEVEL, /* LogLevel */
                          VALUE_ACK,   /* Ack */
@@ -41,6 +42,7 @@ typedef struct Address {
     bool on;                       /* false: no TCP listener */
     uint16_t port;                 /* 0: any free one */
     char host[ADDRESS_HOST_BYTES]; /* numeric, without brackets */
+    bool beyond;                   /* reached from other machines */
 } Address;
 
 /* When an added job is acknowledged. */

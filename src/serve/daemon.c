@@ -11,6 +11,7 @@
 #include "serve/security.h"
 #include "serve/settings.h"
 #include "serve/store_await.h"
+#include "serve/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -519,6 +520,7 @@ static void close_http(Daemon *daemon)
     pipeline_free(daemon->pipeline); /* its calls are refused by now */
     drop_close(daemon->drop);
     http_close(daemon->http);
+    tls_close();
     mailbox_close(&daemon->calls);
     pthread_join(thread, NULL);
 }

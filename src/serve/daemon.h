@@ -8,8 +8,10 @@
 #include "serve/identity.h"
 
 typedef struct DaemonOptions {
-    const char *data_dir;     /* absolute; exists or is made, mode 0700 */
-    const char *listen;       /* "127.0.0.1:7420"; "": the Unix socket only */
+    const char *data_dir;        /* absolute; exists or is made, mode 0700 */
+    const char *listen;          /* "127.0.0.1:7420"; "": the Unix socket only */
+    const char *tls_certificate; /* PEM files; "" or NULL: no TLS */
+    const char *tls_key;
     const char *store_url;    /* "sqlite:/PATH" */
     const char *modules_root; /* absolute */
     bool ack_store;           /* answer only when the store has committed too */

@@ -26,14 +26,12 @@
         "" text, sizeof(text) - 1                                                        \
     } /* of static tables */
 
-static void only_loopback_addresses_are_listened_on(void **state)
+static void only_addresses_are_listened_on(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "0.0.0.0:0",      "192.168.1.1:0",
-                                       "example.org:80", "127.0.0.1",
-                                       "127.0.0.1:x",    "127.0.0.1:99999",
-                                       "[::]:0",         ":0",
-                                       "127.0.0.1:-1",   "127.0.0.1:" };
+    static const char *const bad[] = { "example.org:80",  "127.0.0.1",    "127.0.0.1:x",
+                                       "127.0.0.1:99999", ":0",           "127.0.0.1:-1",
+                                       "127.0.0.1:",      "[127.0.0.1]:0" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int fd;
         char text[LISTEN_TEXT_BYTES];
@@ -54,6 +52,28 @@ static void only_loopback_addresses_are_listened_on(void **state)
         else if (!strstr(good[i], "::1")) /* a machine may lack IPv6 */
             fail_msg("%s: %s", good[i], why.text);
     }
+}
+
+static void what_other_machines_reach_needs_tls_and_a_token(void **state)
+{
+    static const char *const beyond[] = { "0.0.0.0:0", "192.168.1.1:0", "[::]:0",
+                                          "[fe80::1]:7420" };
+    static const char *const here[] = { "127.0.0.1:0", "127.9.9.9:1", "[::1]:0",
+                                        "localhost:0", "" };
+    (void)state;
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        HttpOptions options = { .tcp = beyond[i] };
+        Http *http;
+        Error why = { 0 };
+        assert_true(listen_beyond(beyond[i]));
+        assert_int_equal(http_open(&options, NULL, &http, &why), ERR_INVALID);
+        assert_non_null(strstr(why.text, "TLS"));
+        options.tls = true;
+        assert_int_equal(http_open(&options, NULL, &http, &why), ERR_INVALID);
+        assert_non_null(strstr(why.text, "token"));
+    }
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        assert_false(listen_beyond(here[i]));
 }
 
 static void a_socket_is_private_and_replaces_only_dead_ones(void **state)
@@ -221,7 +241,8 @@ static void other_sites_cannot_use_a_browser(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_loopback_addresses_are_listened_on),
+        cmocka_unit_test(only_addresses_are_listened_on),
+        cmocka_unit_test(what_other_machines_reach_needs_tls_and_a_token),
         TEST(a_socket_is_private_and_replaces_only_dead_ones),
         TEST(a_socket_may_have_a_long_path),
         cmocka_unit_test(other_users_are_refused),

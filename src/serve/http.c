@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "serve/guard.h"
 #include "serve/peer.h"
+#include "serve/tls.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -446,11 +447,20 @@ static Err start(Http *http, int fd, bool tcp, Error *why)
 {
     Listener *listener = &http->listeners[http->listener_count];
     const HttpOptions *options = &http->options;
-    *listener = (Listener){ .http = http, .tcp = tcp, .fd = -1 };
+    *listener = (Listener){
+        .http = http, .tcp = tcp, .beyond = tcp && listen_beyond(http->address), .fd = -1
+    };
     unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD |
                      MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG;
     /* Half of the memory of a connection is for what it reads. */
     size_t memory = options->header_bytes_max * 2;
+    const struct MHD_OptionItem with_tls[] = {
+        { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tls_certificate },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+        { MHD_OPTION_END, 0, NULL },
+    };
+    bool tls = tcp && options->tls;
+    flags |= tls ? MHD_USE_TLS : 0;
     unsigned threads = tcp && options->threads > 1 ? options->threads : 0;
     listener->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, listener, /* */
@@ -461,7 +471,8 @@ static Err start(Http *http, int fd, bool tcp, Error *why)
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, listener, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, listener, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_END);
+        MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_ARRAY,
+        tls ? with_tls : with_tls + 2, MHD_OPTION_END);
     if (!listener->daemon) {
         close(fd);
         return error_set(why, ERR_LIMIT, "cannot start the HTTP server");
@@ -492,10 +503,31 @@ static void fill_options(HttpOptions *to)
     }
 }
 
+/* Nothing listens beyond this machine that strangers could use or overhear. */
+static Err check_reach(const HttpOptions *options, Error *why)
+{
+    if (!listen_beyond(options->tcp))
+        return ERR_OK;
+    if (!options->tls)
+        return error_set(why, ERR_INVALID,
+                         "cannot listen on %s: only loopback addresses without TLS "
+                         "(tls.certificate, tls.key)",
+                         options->tcp);
+    if (!gate_closed(options->gate))
+        return error_set(why, ERR_INVALID,
+                         "cannot listen on %s: there is no token yet; start it on "
+                         "127.0.0.1, make one (pawl token create), then start it here",
+                         options->tcp);
+    return ERR_OK;
+}
+
 static Err open_listeners(Http *http, Error *why)
 {
     const HttpOptions *options = &http->options;
     int fd;
+    Err refused = check_reach(options, why);
+    if (refused)
+        return refused;
     if (options->tcp && options->tcp[0]) {
         Err err = listen_tcp(options->tcp, &fd, http->address, why);
         if (!err)

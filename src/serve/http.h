@@ -28,6 +28,7 @@ typedef struct HttpOptions {
     int64_t body_ms;          /* 30 s, and a second for each HTTP_BYTES_PER_S */
     int64_t idle_ms;          /* 75 s: between two requests */
     int64_t send_ms;          /* 60 s, and likewise */
+    bool tls;                 /* on TCP, with the certificate of tls.h */
     struct Gate *gate;        /* tokens; NULL: none, the door is open to its own user */
     /* Who is at the other end of a connection; for tests. */
     bool (*peer_uid)(int fd, uid_t *out_uid);
@@ -36,8 +37,8 @@ typedef struct HttpOptions {
 #define HTTP_BYTES_PER_S (16 << 10) /* slower clients are dropped */
 #define HTTP_BODIES_MAX  8          /* full-size bodies in memory at once */
 
-/* Opens the listeners and starts serving. Refuses other than loopback addresses, and a
- * socket on which another process still listens. */
+/* Opens the listeners and starts serving. Refuses other than loopback addresses without
+ * TLS and a token, and a socket on which another process still listens. */
 MUST_CHECK Err http_open(const HttpOptions *options, Daemon *daemon, Http **out_http,
                          Error *why);
 

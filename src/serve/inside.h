@@ -182,10 +182,9 @@ MUST_CHECK Err daemon_load_versions(Daemon *daemon, Error *why); /* of what runs
 MUST_CHECK Err daemon_load_held(Daemon *daemon, Error *why);     /* for lanes' waits */
 void daemon_declare(Daemon *daemon); /* what the file says now */
 
-/* doors.c */
+/* doors.c, daemon.c */
 MUST_CHECK Err daemon_open_doors(Daemon *daemon, Error *why);
-
-/* daemon.c */
+void daemon_reload_doors(Daemon *daemon); /* SIGHUP: the certificate anew */
 void daemon_state_changed(Daemon *daemon);
 
 #endif

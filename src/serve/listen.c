@@ -21,53 +21,55 @@ typedef union Address {
     struct sockaddr_in6 six;
 } Address;
 
-static Err not_loopback(const char *text, Error *why)
-{
-    return error_set(why, ERR_INVALID,
-                     "cannot listen on %s: only loopback addresses (127.0.0.1:PORT, "
-                     "localhost:PORT or [::1]:PORT) until tokens and TLS are configured",
-                     text);
-}
-
 static bool host_address(Slice host, uint16_t port, Address *out, socklen_t *out_bytes)
 {
     char text[INET6_ADDRSTRLEN + 2];
+    bool bracketed = host.bytes > 2 && host.data[0] == '[';
+    if (bracketed && host.data[host.bytes - 1] == ']')
+        host = slice_of(host.data + 1, host.bytes - 2);
     if (host.bytes >= sizeof text)
         return false;
     memcpy(text, host.data, host.bytes);
     text[host.bytes] = '\0';
     *out = (Address){ 0 };
-    if (strcmp(text, "[::1]") == 0) {
+    if (bracketed) {
         out->six.sin6_family = AF_INET6;
         out->six.sin6_port = htons(port);
-        out->six.sin6_addr = in6addr_loopback;
         *out_bytes = sizeof out->six;
-        return true;
+        return inet_pton(AF_INET6, text, &out->six.sin6_addr) == 1;
     }
-    if (strcmp(text, "localhost") == 0)
-        out->four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    else if (inet_pton(AF_INET, text, &out->four.sin_addr) != 1)
-        return false;
     out->four.sin_family = AF_INET;
     out->four.sin_port = htons(port);
+    out->four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     *out_bytes = sizeof out->four;
-    return ntohl(out->four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return strcmp(text, "localhost") == 0 ||
+           inet_pton(AF_INET, text, &out->four.sin_addr) == 1;
 }
 
 static Err parse(const char *text, Address *out, socklen_t *out_bytes, Error *why)
 {
     const char *colon = strrchr(text, ':');
     int64_t port = -1;
-    if (!colon || int_parse(slice_text(colon + 1), &port) || port < 0 || port > 65535 ||
-        colon[1] == '+' || colon[1] == '-')
-        return error_set(why, ERR_INVALID,
-                         "cannot listen on %s: it is not ADDRESS:PORT, as in "
-                         "127.0.0.1:7420",
-                         text);
-    if (!host_address(slice_of(text, (size_t)(colon - text)), (uint16_t)port, out,
-                      out_bytes))
-        return not_loopback(text, why);
-    return ERR_OK;
+    if (colon && !int_parse(slice_text(colon + 1), &port) && port >= 0 && port <= 65535 &&
+        colon[1] != '+' && colon[1] != '-' &&
+        host_address(slice_of(text, (size_t)(colon - text)), (uint16_t)port, out,
+                     out_bytes))
+        return ERR_OK;
+    return error_set(why, ERR_INVALID,
+                     "cannot listen on %s: it is not ADDRESS:PORT, as in 127.0.0.1:7420",
+                     text);
+}
+
+bool listen_beyond(const char *text)
+{
+    Address address = { 0 };
+    socklen_t bytes = 0;
+    Error why;
+    if (!text || !text[0] || parse(text, &address, &bytes, &why))
+        return false;
+    return address.any.sa_family == AF_INET6
+               ? !IN6_IS_ADDR_LOOPBACK(&address.six.sin6_addr)
+               : ntohl(address.four.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
 }
 
 static void bound_text(int fd, char out[LISTEN_TEXT_BYTES])
@@ -77,7 +79,8 @@ static void bound_text(int fd, char out[LISTEN_TEXT_BYTES])
     char host[INET6_ADDRSTRLEN] = "";
     getsockname(fd, &address.any, &bytes);
     if (address.any.sa_family == AF_INET6) {
-        snprintf(out, LISTEN_TEXT_BYTES, "[::1]:%u", ntohs(address.six.sin6_port));
+        inet_ntop(AF_INET6, &address.six.sin6_addr, host, sizeof host);
+        snprintf(out, LISTEN_TEXT_BYTES, "[%s]:%u", host, ntohs(address.six.sin6_port));
         return;
     }
     inet_ntop(AF_INET, &address.four.sin_addr, host, sizeof host);

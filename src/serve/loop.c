@@ -123,6 +123,7 @@ static void reload(Daemon *daemon)
     settings_first(&settings, &first, daemon->settings_stored);
     node_settings_set(daemon->node, &settings);
     daemon_declare(daemon);
+    daemon_reload_doors(daemon);
 }
 
 static void turn(Daemon *daemon)

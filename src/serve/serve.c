@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "serve/config.h"
 #include "serve/daemon.h"
+#include "serve/tls.h"
 
 #include <getopt.h>
 #include <malloc.h>
@@ -33,8 +34,8 @@ static const char usage[] =
     "  pawl serve --data ./data --slots 8\n"
     "\n"
     "  --data DIR           where jobs, journal and logs are kept\n"
-    "  --listen ADDR:PORT   HTTP address (127.0.0.1:7420); loopback only; port 0 picks "
-    "one\n"
+    "  --listen ADDR:PORT   HTTP address (127.0.0.1:7420); others need TLS and a "
+    "token\n"
     "  --config FILE        configuration file (YAML)\n"
     "  --store URL          sqlite: or sqlite:PATH\n"
     "  --slots N            jobs that run at the same time\n"
@@ -124,6 +125,21 @@ static bool parse(int argc, char **argv, ServeOptions *out)
     return true;
 }
 
+/* What the configuration names must be there and make sense. */
+static size_t check_files(const ServeOptions *options)
+{
+    Config config;
+    Error why = { 0 };
+    if (config_load(&options->sources, &config, &why))
+        return 1; /* told before */
+    bool tls = config.tls_key[0] || config.tls_certificate[0];
+    Err err = tls ? tls_check(config.tls_certificate, config.tls_key, &why) : ERR_OK;
+    if (err)
+        fprintf(stderr, "tls: %s\n", why.text);
+    config_done(&config);
+    return err != ERR_OK;
+}
+
 static int check(const ServeOptions *options)
 {
     Buf lines = { 0 };
@@ -131,6 +147,8 @@ static int check(const ServeOptions *options)
     if (lines.bytes)
         fwrite(lines.data, 1, lines.bytes, stderr);
     buf_done(&lines);
+    if (!errors)
+        errors = check_files(options);
     if (!errors)
         printf("the configuration is good\n");
     return errors ? 1 : 0;
@@ -181,6 +199,8 @@ static DaemonOptions daemon_options(const Config *config)
     return (DaemonOptions){
         .data_dir = config->data,
         .modules_root = config->modules_root,
+        .tls_certificate = config->tls_certificate,
+        .tls_key = config->tls_key,
         .ack_store = config->ack == ACK_STORE,
         .settings = config->node,
         .segment_bytes = config->segment_bytes,

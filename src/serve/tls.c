@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tls.c - see tls.h. */
+#include "serve/tls.h"
+
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#define CHAIN_MAX 16
+
+typedef struct Pair {
+    struct Pair *before; /* may still be used by handshakes: kept to the end */
+    gnutls_pcert_st chain[CHAIN_MAX];
+    unsigned int count;
+    gnutls_privkey_t key;
+} Pair;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Pair *current; /* under the lock */
+
+static void pair_free(Pair *pair)
+{
+    for (unsigned int i = 0; i < pair->count; i++)
+        gnutls_pcert_deinit(&pair->chain[i]);
+    if (pair->key)
+        gnutls_privkey_deinit(pair->key);
+    mem_free(pair);
+}
+
+static Err load_chain(Pair *pair, const char *path, Error *why)
+{
+    gnutls_datum_t bytes = { 0 };
+    int code = gnutls_load_file(path, &bytes);
+    if (code)
+        return error_set(why, ERR_IO, "cannot read the certificate %s", path);
+    unsigned int count = CHAIN_MAX;
+    code = gnutls_pcert_list_import_x509_raw(pair->chain, &count, &bytes,
+                                             GNUTLS_X509_FMT_PEM, 0);
+    gnutls_free(bytes.data);
+    if (code < 0)
+        return error_set(why, ERR_INVALID, "%s holds no certificate (PEM): %s", path,
+                         gnutls_strerror(code));
+    pair->count = count;
+    return ERR_OK;
+}
+
+static Err load_key(Pair *pair, const char *path, Error *why)
+{
+    gnutls_datum_t bytes = { 0 };
+    if (gnutls_load_file(path, &bytes))
+        return error_set(why, ERR_IO, "cannot read the key %s", path);
+    int code = gnutls_privkey_init(&pair->key);
+    if (!code)
+        code = gnutls_privkey_import_x509_raw(pair->key, &bytes, GNUTLS_X509_FMT_PEM,
+                                              NULL, 0);
+    gnutls_memset(bytes.data, 0, bytes.size);
+    gnutls_free(bytes.data);
+    if (code < 0)
+        return error_set(why, ERR_INVALID,
+                         "%s holds no key (PEM, without a password): %s", path,
+                         gnutls_strerror(code));
+    return ERR_OK;
+}
+
+/* Keys that do not belong to the certificate would fail every handshake. */
+static Err match(const char *certificate, const char *key, Error *why)
+{
+    gnutls_certificate_credentials_t both;
+    if (gnutls_certificate_allocate_credentials(&both))
+        return error_set(why, ERR_LIMIT, "cannot check the certificate");
+    int code =
+        gnutls_certificate_set_x509_key_file(both, certificate, key, GNUTLS_X509_FMT_PEM);
+    gnutls_certificate_free_credentials(both);
+    if (code >= 0)
+        return ERR_OK;
+    return error_set(why, ERR_INVALID, "%s does not belong to %s: %s", key, certificate,
+                     gnutls_strerror(code));
+}
+
+static Err load(const char *certificate, const char *key, Pair **out, Error *why)
+{
+    if (!certificate[0] || !key[0])
+        return error_set(why, ERR_INVALID,
+                         "tls.certificate and tls.key go together: %s is missing",
+                         key[0] ? "tls.certificate" : "tls.key");
+    Pair *pair = MEM_NEW(Pair);
+    Err err = load_chain(pair, certificate, why);
+    if (!err)
+        err = load_key(pair, key, why);
+    if (!err)
+        err = match(certificate, key, why);
+    if (err)
+        pair_free(pair);
+    else
+        *out = pair;
+    return err;
+}
+
+Err tls_check(const char *certificate, const char *key, Error *why)
+{
+    Pair *pair;
+    Err err = load(certificate, key, &pair, why);
+    if (!err)
+        pair_free(pair);
+    return err;
+}
+
+Err tls_use(const char *certificate, const char *key, Error *why)
+{
+    Pair *pair;
+    Err err = load(certificate, key, &pair, why);
+    if (err)
+        return err;
+    pthread_mutex_lock(&lock);
+    pair->before = current;
+    current = pair;
+    pthread_mutex_unlock(&lock);
+    return ERR_OK;
+}
+
+void tls_close(void)
+{
+    pthread_mutex_lock(&lock);
+    for (Pair *pair = current; pair;) {
+        Pair *before = pair->before;
+        pair_free(pair);
+        pair = before;
+    }
+    current = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
+                    int authority_count, const gnutls_pk_algorithm_t *algorithms,
+                    int algorithm_count, gnutls_pcert_st **out_chain,
+                    unsigned int *out_count, gnutls_privkey_t *out_key)
+{
+    (void)session;
+    (void)authorities;
+    (void)authority_count;
+    (void)algorithms;
+    (void)algorithm_count;
+    pthread_mutex_lock(&lock);
+    Pair *pair = current;
+    pthread_mutex_unlock(&lock);
+    if (!pair)
+        return -1;
+    *out_chain = pair->chain;
+    *out_count = pair->count;
+    *out_key = pair->key;
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tls.h - the certificate of the TCP listener: loaded, checked, replaced while it serves.
+ *
+ * TLS 1.2 and 1.3 only. Handshakes that have begun keep the certificate they began with.
+ * There is one in a process: libmicrohttpd asks for it without saying who asks. */
+#ifndef SERVE_TLS_H
+#define SERVE_TLS_H
+
+#include "base/err.h"
+
+#include <gnutls/abstract.h>
+
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
+
+/* Whether both files can be read, are what they should be, and belong together. */
+MUST_CHECK Err tls_check(const char *certificate, const char *key, Error *why);
+
+/* The pair that is shown from now on; after an error the one before. */
+MUST_CHECK Err tls_use(const char *certificate, const char *key, Error *why);
+
+/* Nobody is served any more. */
+void tls_close(void);
+
+/* For MHD_OPTION_HTTPS_CERT_CALLBACK. */
+int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
+                    int authority_count, const gnutls_pk_algorithm_t *algorithms,
+                    int algorithm_count, gnutls_pcert_st **out_chain,
+                    unsigned int *out_count, gnutls_privkey_t *out_key);
+
+#endif
