@@ -82,6 +82,15 @@ static const Option tenant_options[] = {
     { 0 },
 };
 
+static const Option audit_options[] = {
+    { "who", 0, "WHO", "token:NAME or uid:N" },
+    { "action", 0, "WORD", "put, delete, cancel, ..." },
+    { "kind", 0, "KIND", "queue, handler, job, token, ..." },
+    { "target", 0, "NAME|ID", "of which it was" },
+    { "limit", 'n', "N", "at most so many (default: 50)" },
+    { 0 },
+};
+
 static const Option token_options[] = {
     { "scopes", 0, "S,S...", "create: read, enqueue, work, operate, admin" },
     { "expires", 0, "DURATION", "create: how long it holds (default: for ever)" },
@@ -439,6 +448,15 @@ const Command commands[] = {
         .operand = OPERAND_WORDS,
         .operand_words = "ls create revoke",
         .run = cmd_token,
+    },
+    {
+        .name = "audit",
+        .summary = "show who changed what",
+        .usage = "[options]",
+        .example = "pawl audit --kind token",
+        .options = { audit_options },
+        .need = NEED_SERVER,
+        .run = cmd_audit,
     },
     {
         .name = "status",

@@ -55,6 +55,7 @@ int cmd_wait(Cli *cli);
 int cmd_map(Cli *cli);
 int cmd_tenant(Cli *cli);
 int cmd_token(Cli *cli);
+int cmd_audit(Cli *cli);
 int cmd_import(Cli *cli);
 int cmd_export(Cli *cli);
 int cmd_status(Cli *cli);

@@ -9,6 +9,7 @@
 #include "base/pack.h"
 #include "base/text.h"
 #include "serve/notify.h"
+#include "serve/security.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -110,6 +111,7 @@ static void take_order(Daemon *daemon, Call *call)
 {
     call->order->done = order_done;
     call->order->context = call;
+    audit_note(daemon->security->audit, call);
     pipeline_give(daemon->pipeline, call->order);
 }
 
@@ -137,6 +139,7 @@ static void take_call(Daemon *daemon, Call *call)
         daemon_waiter_add(daemon, call);
         return;
     case CALL_TRY:
+        audit_note(daemon->security->audit, call);
         daemon_trial_begin(daemon, call);
         return;
     }

@@ -67,6 +67,9 @@ static const ConfigField fields[CONFIG_KEYS] = {
                                  "PEM; read again on SIGHUP" },
     [CONFIG_TLS_KEY] = { "tls", "key", ONE(VALUE_FILE), AT(tls_key), "off", RESTART,
                          "its key, PEM without a password; read again on SIGHUP" },
+    [CONFIG_AUDIT_KEEP] = { "audit", "keep", DURATION(MS_PER_HOUR, AGE_MAX),
+                            AT(audit_keep_ms), "90d", RESTART,
+                            "how long who changed what is remembered" },
     [CONFIG_STORES] = { "stores", NULL, ONE(VALUE_STORE), AT(store), "sqlite:", RESTART,
                         "where jobs are kept: a list of one; `sqlite:` is `pawl.db` in "
                         "the data directory, `sqlite:PATH` another file, "

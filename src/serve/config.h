@@ -29,6 +29,7 @@ typedef enum ConfigKey {
     CONFIG_DAEMON_MODULES_ROOT,
     CONFIG_TLS_CERTIFICATE,
     CONFIG_TLS_KEY,
+    CONFIG_AUDIT_KEEP,
     CONFIG_STORES,
     CONFIG_JOURNAL_SEGMENT,
     CONFIG_JOURNAL_KEEP,
@@ -67,6 +68,8 @@ typedef struct Config {
     /* tls: "" if there is none */
     const char *tls_certificate;
     const char *tls_key;
+    /* audit */
+    int64_t audit_keep_ms;
     /* stores: this version takes one */
     const char *store; /* as written: see config_store_url */
     /* journal */

@@ -18,6 +18,7 @@ static const char full[] =
     "  max_lag: 512M\n"
     "  ack: store\n"
     "tls: { certificate: /c.pem, key: /k.pem }\n"
+    "audit: { keep: 1d }\n"
     "limits:   { body: 32M, payload: 4M, connections: 500, output: 1M, result: 2M,\n"
     "            header: 8K, idle: 30s }\n"
     "http: { allow_private: [\"10.0.0.0/8\", 127.0.0.1] }\n"
@@ -124,7 +125,8 @@ static const Bad bad[] = {
                                "\"daemon\"?\n" },
     { "slots: 4\n", "1:1: unknown section \"slots\"; did you mean daemon.slots?\n" },
     { "elsewhere: 4\n",
-      "1:1: unknown section \"elsewhere\"; known are daemon, tls, stores, journal, "
+      "1:1: unknown section \"elsewhere\"; known are daemon, tls, audit, stores, "
+      "journal, "
       "limits, "
       "http, contexts, scheduling, tenants, queues, resources, handlers, schedules, "
       "processors, brokers, alerts\n" },

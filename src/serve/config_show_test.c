@@ -30,6 +30,7 @@ static const char *const changed[] = {
     "daemon.log_level=warn",
     "tls.certificate=/c.pem",
     "tls.key=/k.pem",
+    "audit.keep=1d",
     "stores=sqlite:x # y",
     "journal.segment=70001",
     "journal.keep=0",

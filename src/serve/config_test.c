@@ -112,6 +112,7 @@ static const char *const others[CONFIG_KEYS] = {
     [CONFIG_DAEMON_MODULES_ROOT] = "/modules",
     [CONFIG_TLS_CERTIFICATE] = "/c.pem",
     [CONFIG_TLS_KEY] = "/k.pem",
+    [CONFIG_AUDIT_KEEP] = "PT24H",
     [CONFIG_STORES] = "sqlite:x",
     [CONFIG_JOURNAL_SEGMENT] = "1M",
     [CONFIG_JOURNAL_KEEP] = "PT0S",

@@ -12,6 +12,7 @@ typedef struct DaemonOptions {
     const char *listen;          /* "127.0.0.1:7420"; "": the Unix socket only */
     const char *tls_certificate; /* PEM files; "" or NULL: no TLS */
     const char *tls_key;
+    int64_t audit_keep_ms;    /* rows of the audit that are older go */
     const char *store_url;    /* "sqlite:/PATH" */
     const char *modules_root; /* absolute */
     bool ack_store;           /* answer only when the store has committed too */

@@ -40,7 +40,8 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     if (!err)
         err = alerts_open(daemon, why);
     if (!err)
-        err = security_open(store, &daemon->security, why);
+        err = security_open(daemon, store, daemon->options.audit_keep_ms,
+                            &daemon->security, why);
     return err;
 }
 

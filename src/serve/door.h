@@ -33,7 +33,8 @@ struct Call {
     CallKind kind;
     Arena arena;
     void (*done)(Call *call);
-    void *context; /* the door's own */
+    void *context;               /* the door's own */
+    const struct Caller *caller; /* who asks; NULL: the daemon itself */
 
     Event event;
     void (*read)(Call *call, Store *store);

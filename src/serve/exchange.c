@@ -154,6 +154,7 @@ Call *exchange_call(Exchange *exchange, CallKind kind, Step *then)
     errand->call.kind = kind;
     errand->call.done = errand_done;
     errand->call.context = exchange;
+    errand->call.caller = &exchange->caller;
     errand->then = then;
     errand->exchange = exchange;
     errand->next = exchange->errands;

@@ -181,6 +181,13 @@ static const Shape shapes[] = {
     { "NewTenant",
       "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL "}}" },
     { "TenantList", LIST_OF("Tenant") },
+    { "AuditRow",
+      "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"at\":" TIME0
+      ",\"who\":" STRING ",\"from\":" STRING ",\"action\":" STRING ",\"kind\":" STRING
+      ",\"tenant\":" STRING0 ",\"target\":" STRING0 ",\"count\":" NUMBER
+      ",\"before\":{\"type\":[\"object\",\"null\"]},\"after\":{\"type\":[\"object\","
+      "\"null\"]}}}" },
+    { "AuditList", LIST_OF("AuditRow") },
     { "Token", TOKEN("") },
     { "TokenMade", TOKEN(",\"token\":" STRING) },
     { "TokenList", LIST_OF("Token") },

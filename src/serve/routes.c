@@ -3,6 +3,7 @@
 #include "serve/routes.h"
 
 #include "serve/api_alerts.h"
+#include "serve/api_audit.h"
 #include "serve/api_claims.h"
 #include "serve/api_controller.h"
 #include "serve/api_events.h"
@@ -113,6 +114,9 @@ const Route routes[] = {
     { METHOD_DELETE, SCOPE_ADMIN, API "/tenants/{name}", api_tenant_delete,
       "delete_tenant", "Give a tenant its defaults back; its jobs stay", "", NULL,
       "TenantRemoved", 200, 0 },
+    GET(API "/audit", SCOPE_ADMIN, api_audit, "list_audit",
+        "Who changed what, newest first", "limit cursor who action kind target of",
+        "AuditList"),
     GET(API "/tokens", SCOPE_ADMIN, api_tokens_list, "list_tokens",
         "All tokens, without their secrets", "limit cursor", "TokenList"),
     { METHOD_POST, SCOPE_ADMIN, API "/tokens", api_token_add, "add_token",

@@ -2,6 +2,11 @@
 /* security.c - see security.h. */
 #include "serve/security.h"
 
+#include "core/node.h"
+#include "serve/alert_rule.h"
+#include "serve/processors.h"
+#include "serve/settings.h"
+
 typedef struct Loading {
     Security *security;
     Slice table;
@@ -12,18 +17,30 @@ static void stored(void *context, const Definition *definition)
     const Loading *loading = context;
     gate_defined(loading->security->gate, loading->table, definition->key,
                  definition->value);
+    audit_known(loading->security->audit, loading->table, definition->tenant,
+                definition->key, definition->value);
 }
 
-Err security_open(Store *store, Security **out, Error *why)
+static Err load(Security *security, Store *store, const char *table, Error *why)
 {
-    static const char *const tables[] = { TOKEN_TABLE, TOKEN_USES };
+    Loading loading = { security, slice_text(table) };
+    return store->kind->definitions(store, loading.table, stored, &loading, why);
+}
+
+Err security_open(Daemon *daemon, Store *store, int64_t audit_keep_ms, Security **out,
+                  Error *why)
+{
+    static const char *const tables[] = { TOKEN_TABLE, TOKEN_USES, ALERT_TABLE,
+                                          SETTINGS_TABLE, PROCESSOR_TABLE };
     Security *security = MEM_NEW(Security);
+    const char *table;
     Err err = ERR_OK;
     security->gate = gate_new();
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && !err; i++) {
-        Loading loading = { security, slice_text(tables[i]) };
-        err = store->kind->definitions(store, loading.table, stored, &loading, why);
-    }
+    security->audit = audit_new(daemon, audit_keep_ms);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !err; i++)
+        err = load(security, store, tables[i], why);
+    for (size_t i = 0; !err && (table = node_definitions(i)); i++)
+        err = load(security, store, table, why);
     if (err) {
         security_close(security);
         return err;
@@ -37,6 +54,7 @@ void security_close(Security *security)
     if (!security)
         return;
     gate_free(security->gate);
+    audit_free(security->audit);
     mem_free(security);
 }
 

@@ -4,15 +4,18 @@
 #define SERVE_SECURITY_H
 
 #include "core/effect.h"
+#include "serve/audit.h"
 #include "serve/gate.h"
 #include "store/store.h"
 
 typedef struct Security {
     Gate *gate;
+    Audit *audit;
 } Security;
 
 /* With what the store holds. */
-MUST_CHECK Err security_open(Store *store, Security **out, Error *why);
+MUST_CHECK Err security_open(Daemon *daemon, Store *store, int64_t audit_keep_ms,
+                             Security **out, Error *why);
 void security_close(Security *security); /* NULL does nothing */
 
 /* EFFECT_DEFINED. */

@@ -201,6 +201,7 @@ static DaemonOptions daemon_options(const Config *config)
         .modules_root = config->modules_root,
         .tls_certificate = config->tls_certificate,
         .tls_key = config->tls_key,
+        .audit_keep_ms = config->audit_keep_ms,
         .ack_store = config->ack == ACK_STORE,
         .settings = config->node,
         .segment_bytes = config->segment_bytes,

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "serve/alerts.h"
+#include "serve/security.h"
 
 /* Of a large bulk only the first jobs can start soon. */
 #define BODIES_PER_RECORD 16
@@ -245,6 +246,7 @@ void daemon_turn(Daemon *daemon)
     control_ends(daemon);
     Turn *turn = take_turn(daemon);
     node_step(daemon->node, now, daemon->events, daemon->event_count, &turn->out);
+    audit_turn(daemon->security->audit, &turn->out, &daemon->open_calls, now);
     if (turn->out.adds.count || turn->out.batch.count)
         append(daemon, turn);
     turn->end = journal_end(daemon->journal);
