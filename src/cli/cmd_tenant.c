@@ -2,6 +2,8 @@
 /* cmd_tenant.c - pawl tenant: whose jobs there are, and what is set for each. */
 #include "cli/command.h"
 
+#include "base/json_out.h"
+#include "cli/client.h"
 #include "cli/verb.h"
 
 #include <stdio.h>
@@ -69,17 +71,64 @@ static void say(const Cli *cli, const Doc *tenant)
 
 static const VerbSet tenant_verbs;
 
+/* What is not said keeps its value: the daemon takes the whole object. */
+static void keep_limit(const Cli *cli, const Doc *before, JsonOut *json,
+                       const char *option, const char *field)
+{
+    const char *value = args_value(&cli->args, option);
+    if (value)
+        json_raw(json, field, slice_text(value));
+    else
+        json_int(json, field, doc_int(before, field, 0));
+}
+
+static bool is_number(const char *text)
+{
+    return !text || (*text && strspn(text, "0123456789") == strlen(text));
+}
+
 static int set(Cli *cli)
 {
+    static const char *const limits[] = { "max-queued", "max-running", "max-requests" };
     bool on = args_flag(&cli->args, "segregate-types");
     bool off = args_flag(&cli->args, "together");
-    if (on == off)
-        return cli_fail(cli, usage("pawl tenant set NAME --segregate-types | --together"),
+    bool any = on || off;
+    Doc *before = NULL;
+    Buf path = { 0 };
+    Buf body = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        any = any || args_value(&cli->args, limits[i]);
+        if (!is_number(args_value(&cli->args, limits[i])))
+            return cli_fail(cli, usage("a number; 0 is no limit"), "--%s needs a number",
+                            limits[i]);
+    }
+    if (!any || (on && off))
+        return cli_fail(cli,
+                        usage("pawl tenant set NAME --segregate-types | --together | "
+                              "--max-queued N | --max-running N | --max-requests N"),
                         "set what?");
-    return verb_call(cli, &tenant_verbs,
-                     &(VerbCall){ "PUT", "",
-                                  on ? SLICE_LITERAL("{\"segregate_types\":true}")
-                                     : SLICE_LITERAL("{\"segregate_types\":false}") });
+    buf_add_text(&path, TENANTS_PATH "/");
+    url_add(&path, slice_text(cli->args.operands[1]));
+    Response response = { 0 };
+    Error why;
+    Request request = { .method = "GET", .path = buf_cstr(&path) };
+    if (!client_call(&cli->client, &request, &response, &why) && response.status == 200 &&
+        doc_parse(buf_slice(&response.body), &before, &why))
+        before = NULL;
+    JsonOut json = { .out = &body };
+    json_object(&json, NULL);
+    json_bool(&json, "segregate_types",
+              on || (!off && doc_bool(before, "segregate_types")));
+    keep_limit(cli, before, &json, "max-queued", "max_queued");
+    keep_limit(cli, before, &json, "max-running", "max_running");
+    keep_limit(cli, before, &json, "max-requests", "max_requests");
+    json_object_end(&json);
+    int code = verb_call(cli, &tenant_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
+    response_done(&response);
+    doc_free(before);
+    buf_done(&path);
+    buf_done(&body);
+    return code;
 }
 
 static const Verb verbs[] = {

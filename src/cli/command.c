@@ -79,6 +79,9 @@ static const Option export_options[] = {
 static const Option tenant_options[] = {
     { "segregate-types", 0, NULL, "set: each type of its jobs has its own turn" },
     { "together", 0, NULL, "set: the types of a queue take turns by age (the default)" },
+    { "max-queued", 0, "N", "set: jobs that may wait (0: any number)" },
+    { "max-running", 0, "N", "set: jobs that may run at once" },
+    { "max-requests", 0, "N", "set: requests of its tokens per second" },
     { 0 },
 };
 

@@ -115,6 +115,7 @@ void node_free(Node *node)
     map_done(&node->unblock);
     node_handlers_free(node);
     node_tenants_free(node);
+    node_quota_free(node);
     node_schedules_free(node);
     node_groups_free(node);
     node_operations_free(node);
@@ -164,6 +165,7 @@ Effect *node_changed(Node *node, const Head *head, JobState was, JobState state)
     effect->type = names_text(&node->names, head->type);
     effect->count = 1;
     node_group_moved(node, head, was, state);
+    node_quota_moved(node, head->tenant, was, state);
     return effect;
 }
 

@@ -80,6 +80,8 @@ const char *node_definitions(size_t number);
 void node_load_definition(Node *node, Slice table, const Definition *definition);
 void node_load_group(Node *node, Slice tenant, Slice name, JobState state,
                      uint64_t count); /* so many members are in that state */
+/* So many jobs of a tenant are in that state; all of them together. */
+void node_load_count(Node *node, Slice tenant, JobState state, uint64_t count);
 void node_recovered(Node *node);
 
 /* One turn. */

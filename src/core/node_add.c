@@ -98,7 +98,11 @@ bool node_add_refused(Node *node, const Event *event)
 static bool refuse(Node *node, const Event *event, const Job *job, RefusedList *refused)
 {
     Buf detail = { 0 };
-    const char *problem = event->request ? node_refuses(node, job, &detail) : NULL;
+    uint64_t count = event->kind == EVENT_ADD_LINES ? event->count : 1;
+    const char *problem =
+        event->request ? node_quota_refuses(node, job, count, &detail) : NULL;
+    if (event->request && !problem)
+        problem = node_refuses(node, job, &detail);
     if (problem)
         MEM_PUSH(refused->items, refused->count, refused->capacity) =
             (Refused){ .problem = problem,
@@ -115,6 +119,7 @@ static void keep(Node *node, Job *job, Batch *batch)
     Head head = head_of(job, &node->names);
     place(node, job, &head);
     node_group_added(node, job, 1);
+    node_quota_added(node, head.tenant, job->state, 1);
     node_changed(node, &head, job->state, job->state)->added = true;
 }
 
@@ -534,6 +539,7 @@ void node_add_lines(Node *node, const Event *event)
     if (pattern->state == JOB_DEFERRED || pattern->state == JOB_BLOCKED)
         node_wait_until(node, pattern->dt_ms);
     node_group_added(node, pattern, event->count);
+    node_quota_added(node, head.tenant, pattern->state, event->count);
     Effect *changed = node_changed(node, &head, pattern->state, pattern->state);
     changed->count = event->count;
     changed->added = true;

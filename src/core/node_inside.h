@@ -77,6 +77,15 @@ void node_define_group(Node *node, const Event *event);
 void node_load_group_definition(Node *node, const Definition *stored);
 void node_groups_free(Node *node);
 
+/* node_quota.c */
+void node_quota_added(Node *node, uint32_t tenant, JobState state, uint64_t count);
+void node_quota_moved(Node *node, uint32_t tenant, JobState was, JobState state);
+void node_quota_runs(Node *node, uint32_t tenant, int change);
+bool node_quota_full(const Node *node, uint32_t tenant); /* no more may run */
+const char *node_quota_refuses(const Node *node, const Job *job, uint64_t count,
+                               Buf *detail); /* a problem, or NULL */
+void node_quota_free(Node *node);
+
 /* node_operation.c */
 void node_define_operation(Node *node, const Event *event);
 void node_load_operation(Node *node, const Definition *definition);

@@ -281,6 +281,8 @@ Admit node_admit(Node *node, Lane *lane, Admission *out)
     QueueEntry *entry = node_queue_find(node, lane->tenant, lane->queue);
     if (entry && !queue_open(node, entry))
         return ADMIT_SHUT;
+    if (node_quota_full(node, lane->tenant))
+        return ADMIT_STUCK; /* until something ends */
     Scan scan = { .policy = entry ? entry->def.policy : POLICY_FAIR };
     out->charge_count = 0;
     out->lacking = NULL;
@@ -316,7 +318,7 @@ Admit node_admit_at(Node *node, Lane *lane, size_t at, Admission *out)
     const Head *head = lane_at(lane, at);
     out->at = at;
     out->charge_count = 0;
-    if (!node_can_run(node, head))
+    if (!node_can_run(node, head) || node_quota_full(node, lane->tenant))
         return ADMIT_STUCK;
     return answers[judge(node, entry, lane, head, out)];
 }
@@ -386,6 +388,7 @@ void node_book_loaded(Node *node, Running *running, Slice bookings)
     if (entry)
         entry->running++;
     count_type(node, head, 1);
+    node_quota_runs(node, head->tenant, 1);
     running->booked = true;
 }
 
@@ -396,6 +399,7 @@ void node_unbook(Node *node, Running *running)
         return;
     running->booked = false;
     count_type(node, head, -1);
+    node_quota_runs(node, head->tenant, -1);
     Slice rest = buf_slice(&running->bookings);
     for (Slice item; list_next(&rest, &item);) {
         Slice value = item;

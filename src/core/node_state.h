@@ -38,6 +38,7 @@
 #define OPERATION_AGAIN_MS 100 /* before a job that moved is looked at again */
 #define REASON_AFTER       "waits for other jobs"
 #define PROBLEM_UNIQUE     "unique_conflict"
+#define PROBLEM_QUOTA      "quota_exceeded"
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_CONT = 18, SIGNAL_STOP = 19 };
 
 typedef enum StopStage { STOP_NOT, STOP_TERM, STOP_KILL } StopStage;
@@ -92,9 +93,10 @@ struct Node {
     Rng rng;
     IdGen ids;
     Names names;
-    Map handlers; /* HandlerEntry by tenant and type */
-    Map unblock;  /* the same keys: their blocked jobs are to be asked for again */
-    Map tenants;  /* Tenant by number of the name */
+    Map handlers;    /* HandlerEntry by tenant and type */
+    Map unblock;     /* the same keys: their blocked jobs are to be asked for again */
+    Map tenants;     /* Tenant by number of the name */
+    Map tenant_uses; /* node_quota.c */
     Map lanes;
     Heap offers;  /* lanes with something to offer, by tour and waiting time */
     Map sisters;  /* Sisters by number of the tenant */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_tenant.c - what is set for tenants, as the node knows it. */
 #include "core/node_inside.h"
+#include "core/node_limits.h"
 
 static void remember(Node *node, Slice name, const Tenant *tenant)
 {
@@ -59,4 +60,6 @@ void node_define_tenant(Node *node, const Event *event)
     node_define(node, &put)->replayed = there;
     buf_done(&value);
     remember(node, event->key, &tenant);
+    node_unstick(node); /* more may run now */
+    node->touched_pass = true;
 }

@@ -9,6 +9,9 @@
 static const FieldRow rows[] = {
     { 1, offsetof(Tenant, created_ms), FIELD_64 },
     { 2, offsetof(Tenant, segregate_types), FIELD_BOOL },
+    { 3, offsetof(Tenant, max_queued), FIELD_64 },
+    { 4, offsetof(Tenant, max_running), FIELD_64 },
+    { 5, offsetof(Tenant, max_requests), FIELD_64 },
 };
 
 static const Fields fields = { rows, FIELDS_COUNT(rows), NULL };

@@ -13,9 +13,12 @@
 #define TENANT_TABLE "tenant"
 
 typedef struct Tenant {
-    int64_t created_ms;   /* when it was first set; 0: never */
-    bool segregate_types; /* each type of its jobs waits in a lane of its own (S2.7);
-                             holds for jobs that are added from then on */
+    int64_t created_ms;    /* when it was first set; 0: never */
+    bool segregate_types;  /* each type of its jobs waits in a lane of its own (S2.7);
+                              holds for jobs that are added from then on */
+    uint64_t max_queued;   /* jobs that wait; 0: no limit, as of the others */
+    uint64_t max_running;  /* at once on this node */
+    uint64_t max_requests; /* of its tokens, per second */
 } Tenant;
 
 void tenant_pack(Buf *out, const Tenant *tenant);

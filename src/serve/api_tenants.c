@@ -110,6 +110,9 @@ static void write_row(const Exchange *exchange, JsonOut *json, const Row *row)
     json_object(json, NULL);
     json_text(json, "name", row->name);
     json_bool(json, "segregate_types", row->tenant.segregate_types);
+    json_int(json, "max_queued", (int64_t)row->tenant.max_queued);
+    json_int(json, "max_running", (int64_t)row->tenant.max_running);
+    json_int(json, "max_requests", (int64_t)row->tenant.max_requests);
     json_time(json, "created_at", row->tenant.created_ms);
     json_bool(json, "declared",
               daemon_declared(exchange->daemon, SLICE_LITERAL(TENANT_TABLE),

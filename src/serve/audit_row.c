@@ -130,8 +130,12 @@ static void show_tenant(JsonOut *json, Slice key, Slice value)
 {
     Tenant tenant;
     (void)key;
-    if (!tenant_unpack(value, &tenant))
-        json_bool(json, "segregate_types", tenant.segregate_types);
+    if (tenant_unpack(value, &tenant))
+        return;
+    json_bool(json, "segregate_types", tenant.segregate_types);
+    json_int(json, "max_queued", (int64_t)tenant.max_queued);
+    json_int(json, "max_running", (int64_t)tenant.max_running);
+    json_int(json, "max_requests", (int64_t)tenant.max_requests);
 }
 
 static void show_schedule(JsonOut *json, Slice key, Slice value)

@@ -22,6 +22,11 @@ static void stored_group(void *context, const GroupCount *count)
     node_load_group(context, count->tenant, count->name, count->state, count->count);
 }
 
+static void stored_count(void *context, const LaneCount *count)
+{
+    node_load_count(context, count->tenant, count->state, count->count);
+}
+
 Err daemon_load_definitions(Daemon *daemon, Error *why)
 {
     Store *store = daemon->store;
@@ -37,6 +42,8 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
                                        declares_stored, daemon->declares, why);
     if (!err)
         err = store->kind->groups(store, NULL, stored_group, daemon->node, why);
+    if (!err)
+        err = store->kind->counts(store, stored_count, daemon->node, why);
     if (!err)
         err = alerts_open(daemon, why);
     if (!err)

@@ -288,7 +288,8 @@ void exchange_problem(Exchange *exchange, const Problem *problem)
     }
     json_object_end(&json);
     buf_add_char(&exchange->out, '\n');
-    if (status == 503 || strcmp(problem->kind->code, "idempotency_in_progress") == 0)
+    if (status == 503 || status == 429 ||
+        strcmp(problem->kind->code, "idempotency_in_progress") == 0)
         exchange_add_header(exchange, "Retry-After", "1");
     exchange_reply(exchange, (unsigned)status, "application/problem+json");
 }

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/times.h"
+#include "core/tenant.h"
 
 #include <pthread.h>
 #include <sodium.h>
@@ -24,6 +25,13 @@ typedef struct Entry {
     bool reserved; /* only a name: the token is being made */
 } Entry;
 
+/* Requests of one tenant: a second's worth may come at once. */
+typedef struct Rate {
+    uint64_t per_second;
+    int64_t left_milli; /* thousandths of a request */
+    int64_t at_ms;
+} Rate;
+
 struct Gate {
     pthread_mutex_t lock;
     Entry **entries; /* by name */
@@ -31,6 +39,7 @@ struct Gate {
     size_t capacity;
     size_t tokens; /* those that are not reserved */
     Map by_hash;   /* first eight bytes -> Entry */
+    Map rates;     /* hash of a tenant's name -> Rate */
 };
 
 static uint64_t hash_key(const void *hash)
@@ -122,6 +131,10 @@ void gate_free(Gate *gate)
     for (size_t i = 0; i < gate->count; i++)
         entry_free(gate->entries[i]);
     mem_free(gate->entries);
+    MapEntry rate;
+    for (size_t at = 0; map_next(&gate->rates, &at, &rate);)
+        mem_free(rate.value);
+    map_done(&gate->rates);
     map_done(&gate->by_hash);
     pthread_mutex_destroy(&gate->lock);
     mem_free(gate);
@@ -165,6 +178,47 @@ static void keep_use(Gate *gate, Slice name, Slice value)
     snprintf(entry->used_from, sizeof entry->used_from, SLICE_FMT, SLICE_ARG(use.from));
 }
 
+static void keep_rate(Gate *gate, Slice name, Slice value)
+{
+    Tenant tenant = { 0 };
+    uint64_t key = hash_bytes(name.data, name.bytes);
+    Rate *rate = map_find(&gate->rates, key);
+    if (value.data && tenant_unpack(value, &tenant))
+        return;
+    if (!tenant.max_requests) {
+        mem_free(map_remove(&gate->rates, key));
+        return;
+    }
+    if (!rate) {
+        rate = MEM_NEW(Rate);
+        map_put(&gate->rates, key, rate);
+        rate->left_milli = (int64_t)tenant.max_requests * 1000;
+    }
+    rate->per_second = tenant.max_requests;
+}
+
+bool gate_allows(Gate *gate, const Caller *caller, int64_t boot_ms)
+{
+    if (!gate || !caller->bound)
+        return true;
+    pthread_mutex_lock(&gate->lock);
+    Rate *rate =
+        map_find(&gate->rates, hash_bytes(caller->tenant, strlen(caller->tenant)));
+    bool allowed = true;
+    if (rate) {
+        int64_t most = (int64_t)rate->per_second * 1000;
+        int64_t passed_ms = boot_ms - rate->at_ms;
+        passed_ms = passed_ms < 0 ? 0 : passed_ms > MS_PER_S ? MS_PER_S : passed_ms;
+        int64_t left = rate->left_milli + passed_ms * (int64_t)rate->per_second;
+        rate->at_ms = boot_ms;
+        rate->left_milli = left < most ? left : most;
+        allowed = rate->left_milli >= 1000;
+        rate->left_milli -= allowed ? 1000 : 0;
+    }
+    pthread_mutex_unlock(&gate->lock);
+    return allowed;
+}
+
 void gate_defined(Gate *gate, Slice table, Slice key, Slice value)
 {
     if (!gate)
@@ -174,6 +228,8 @@ void gate_defined(Gate *gate, Slice table, Slice key, Slice value)
         keep_token(gate, key, value);
     else if (slice_is(table, TOKEN_TABLE))
         drop(gate, key);
+    else if (slice_is(table, TENANT_TABLE))
+        keep_rate(gate, key, value);
     else if (slice_is(table, TOKEN_USES) && value.data)
         keep_use(gate, key, value);
     pthread_mutex_unlock(&gate->lock);

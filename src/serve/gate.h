@@ -38,6 +38,10 @@ size_t gate_count(Gate *gate);
  * tenant and who; *out_save says that its use (caller->from) is worth keeping now. */
 bool gate_admit(Gate *gate, Slice secret, int64_t now_ms, Caller *out, bool *out_save);
 
+/* Whether the tenant of a token may ask once more now, by the limit of its settings
+ * (definitions of TENANT_TABLE are told by gate_defined, too). */
+bool gate_allows(Gate *gate, const Caller *caller, int64_t boot_ms);
+
 /* Takes a name for a token that is about to be made; false: there is one. It is given
  * back by gate_release if nothing came of it. */
 bool gate_reserve(Gate *gate, Slice name);

@@ -191,6 +191,12 @@ bool http_admit(Conn *conn)
                         "only the daemon's own user and root may use it");
         return false;
     }
+    if (!free_for_all &&
+        !gate_allows(conn->listener->http->options.gate, caller, clock_now().boot_ms)) {
+        exchange_refuse(exchange, "quota_exceeded", "tenant %s asks too often",
+                        caller->tenant);
+        return false;
+    }
     if (scopes_allow(caller->scopes, exchange->route->scope))
         return true;
     exchange_refuse(exchange, "scope_missing", "this needs a token with the scope %s",

@@ -6,8 +6,8 @@
 
 /* Every status that an answer of ours can have. */
 static const unsigned statuses[] = {
-    200, 201, 202, 204, 400, 401, 403, 404, 405,
-    409, 413, 415, 421, 422, 500, 501, 503, 504,
+    200, 201, 202, 204, 400, 401, 403, 404, 405, 409,
+    413, 415, 421, 422, 429, 500, 501, 503, 504,
 };
 #define STATUSES (sizeof statuses / sizeof *statuses)
 _Static_assert(STATUSES <= STATUS_SLOTS, "one slot per status");

@@ -176,10 +176,12 @@ static const Shape shapes[] = {
                      "application/json, the handler object\"}" },
     { "Tenant",
       "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"segregate_types\":" BOOL
+      ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER ",\"max_requests\":" NUMBER
       ",\"created_at\":{\"type\":[\"string\",\"null\"]},\"declared\":" BOOL
       ",\"jobs\":" COUNTS "}}" },
-    { "NewTenant",
-      "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL "}}" },
+    { "NewTenant", "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL
+                   ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER
+                   ",\"max_requests\":" NUMBER "}}" },
     { "TenantList", LIST_OF("Tenant") },
     { "AuditRow",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"at\":" TIME0

@@ -109,6 +109,7 @@ static const ProblemKind kinds[] = {
     { "invalid_query", 422, "The query text is not valid", "" },
     { "idempotency_mismatch", 422, "The key was used with another body",
       "use a new Idempotency-Key for a new request" },
+    { "quota_exceeded", 429, "The tenant has as much as it may have", "try again later" },
     /* Not the client's doing. */
     { "internal_error", 500, "Something went wrong inside", "see the daemon's log" },
     { "not_implemented", 501, "This is not implemented", "" },
