@@ -303,6 +303,9 @@ static void write_reply(Audit *audit, Look *look, const Effect *reply, const Cal
     case EVENT_PROGRESS:
     case EVENT_LAUNCHER_LOST:
     case EVENT_ROOM:
+    case EVENT_PEERS:
+    case EVENT_HINT:
+    case EVENT_CHANGE:
         return; /* what workers and the daemon itself do is in the jobs */
     }
 }

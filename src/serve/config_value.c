@@ -378,8 +378,9 @@ void value_text(const ValueRule *rule, const void *field, Buf *out)
         address_text(field, out);
         return;
     case VALUE_FILE:
-        buf_add_text(out, **(const char *const *)field ? "" : "off");
-        /* fall through */
+        buf_add_text(out,
+                     **(const char *const *)field ? *(const char *const *)field : "off");
+        return;
     case VALUE_PATH:
     case VALUE_STORE:
     case VALUE_RANGES:

@@ -40,7 +40,7 @@ typedef struct Listener {
     struct MHD_Daemon *daemon;
     bool tcp;
     bool beyond; /* reached from other machines: tokens are needed in any case */
-    int fd; /* after it was taken back from the daemon; else -1 */
+    int fd;      /* after it was taken back from the daemon; else -1 */
     /* Who asked last, how often in a row, and when: see comes_alone. */
     struct Conn *_Atomic last;
     _Atomic unsigned in_row;
