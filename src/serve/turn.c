@@ -206,6 +206,7 @@ void daemon_release(Daemon *daemon)
     uint64_t durable = daemon->durable;
     if (daemon->options.ack_store && daemon->applied < durable)
         durable = daemon->applied;
+    size_t answered = daemon->open_calls.count;
     while (daemon->held && daemon->held->end <= durable) {
         Turn *turn = daemon->held;
         daemon->held = turn->next;
@@ -215,6 +216,9 @@ void daemon_release(Daemon *daemon)
         give_turn(daemon, turn);
     }
     warm_flush(&daemon->warm);
+    answered -= daemon->open_calls.count;
+    if (answered)
+        daemon->crowd = answered;
 }
 
 /* Seconds per write and per sync since the last turn: the mean of a few, because only

@@ -381,6 +381,43 @@ def test_half_requests(node, name):
     assert not got.startswith((b"HTTP/1.1 2", b"HTTP/1.0 2")), got
 
 
+NO_HTTP = {
+    "length is a word": (head(more=b"Content-Length: abc\r\n\r\n"), {400}),
+    "length is negative": (head(more=b"Content-Length: -1\r\n\r\n"), {400}),
+    "length goes on": (head(more=b"Content-Length: 25abc\r\n\r\n"), {400}),
+    "length is beyond numbers": (head(more=b"Content-Length: 99999999999999999999\r\n\r\n"),
+                                 {413}),
+    "chunk size is a word": (head(more=b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), {400}),
+    "chunk is longer": (head(more=b"Transfer-Encoding: chunked\r\n\r\n19\r\n" + JOB +
+                             b"more\r\n0\r\n\r\n"), {400}),
+    "line without a colon": (head(more=b"no colon\r\n\r\n"), {400}),
+    "version of another protocol": (b"GET /livez FTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    "version of the future": (b"GET /livez HTTP/3.7\r\nHost: localhost\r\n\r\n", {505}),
+    "no version": (b"GET /livez\r\nHost: localhost\r\n\r\n", {400}),
+    "path of 40 KB": (b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                      {414, 431}),
+    "header of 40 KB": (head(more=b"X: " + b"a" * 40_000 + b"\r\n\r\n"), {431}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(NO_HTTP))
+def test_what_is_no_http_is_told_so_and_cut_off(node, name):
+    """Not by us but by the library, before we see it: its own words, and the end of the
+    connection, so that nothing behind it is taken for a request."""
+    request, statuses = NO_HTTP[name]
+    behind = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(node.address(), timeout=60) as sock:
+        got = b""
+        try:
+            sock.sendall(request + behind)
+            while piece := sock.recv(65536): # until the other end closes: ours is open
+                got += piece
+        except ConnectionError: # it closed while we were still sending
+            pass
+    assert not got or int(got.split()[1]) in statuses, got
+    assert b"HTTP/1.1 200" not in got
+
+
 def test_slow_and_silent_clients_disturb_no_one(node):
     """limits.idle: a connection that asks nothing more is closed."""
     slow = [socket.create_connection(node.address(), timeout=30) for _ in range(20)]
