@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #define ARRIVALS_STEP 256 /* marks looked at in one step */
+#define TIDY_STEP     64
+#define TIDY_EVERY_MS MS_PER_HOUR
+#define RECORD_MS     (7 * MS_PER_DAY) /* a sender repeats within it, or never */
 #define MARK_BYTES    512
 
 static Slice read_mark(int dir, const char *name, char out[MARK_BYTES])
@@ -89,4 +92,34 @@ void arrivals_take(Processor *processor)
             processor_trouble(processor, name, "%s", why.text);
     }
     close(dir);
+}
+
+/* A record is of use while its sender may repeat the delivery, or the unit waits. */
+static bool outlived(const Processor *processor, int dir, const char *unit,
+                     int64_t wall_ms)
+{
+    struct stat record;
+    return fstatat(dir, unit, &record, AT_SYMLINK_NOFOLLOW) == 0 &&
+           wall_ms - (int64_t)record.st_mtim.tv_sec * MS_PER_S > RECORD_MS &&
+           !bucket_has(&processor->buckets, IN_WORK, unit) &&
+           !bucket_has(&processor->buckets, IN_RECEIVE, unit);
+}
+
+void arrivals_tidy(Processor *processor, Now now)
+{
+    char name[UNIT_BYTES_MAX + 1];
+    if (now.boot_ms < processor->tidy_boot)
+        return;
+    int dir = openat(processor->buckets.own_fd, ARRIVED_DIR,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool end = dir < 0;
+    for (int looked = 0; looked < TIDY_STEP && !end; looked++) {
+        end = bucket_walk_next(&processor->tidy_walk, dir, name) == WALK_END;
+        if (!end && outlived(processor, dir, name, now.wall_ms))
+            unlinkat(dir, name, 0);
+    }
+    if (end)
+        processor->tidy_boot = now.boot_ms + TIDY_EVERY_MS;
+    if (dir >= 0)
+        close(dir);
 }

@@ -11,4 +11,7 @@
 
 void arrivals_take(Processor *processor);
 
+/* Records of deliveries that are a week old go, some at each call. */
+void arrivals_tidy(Processor *processor, Now now);
+
 #endif

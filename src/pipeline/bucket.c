@@ -326,7 +326,8 @@ WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES
     if (!walk->stream)
         return WALK_END;
     for (const struct dirent *entry; (entry = readdir(walk->stream));) {
-        if (unit_name_ignored(entry->d_name))
+        bool dots = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+        if (dots || (!walk->all && unit_name_ignored(entry->d_name)))
             continue;
         snprintf(out_name, UNIT_BYTES_MAX + 1, "%s", entry->d_name);
         return is_unit(dir_fd, entry) ? WALK_UNIT : WALK_OTHER;

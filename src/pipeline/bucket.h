@@ -103,6 +103,7 @@ const char *bucket_unit_path(const Buckets *buckets, Bucket bucket, const char *
  * are; at the end it begins again. Zeroed is closed. */
 typedef struct BucketWalk {
     DIR *stream;
+    bool all;                /* temporary names too */
     struct timespec changed; /* of the directory, when the walk began */
     int64_t began_boot;
     int64_t ended_boot; /* of the last whole walk; 0: there was none */
@@ -111,7 +112,7 @@ typedef struct BucketWalk {
 
 typedef enum WalkStep { WALK_UNIT, WALK_OTHER, WALK_END } WalkStep;
 
-/* The next entry that is no temporary name; OTHER is no file and no directory. */
+/* The next entry, none of a temporary name; OTHER is no file and no directory. */
 WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd,
                           char out_name[UNIT_BYTES_MAX + 1]);
 void bucket_walk_end(BucketWalk *walk);

@@ -161,12 +161,15 @@ Err place_parse(Slice text, Place *out, Error *why)
                              SLICE_ARG(text));
         return ERR_OK;
     }
+    Slice rest = text;
+    bool at_node = memchr(text.data, '@', text.bytes) != NULL;
     out->kind = PLACE_LOCAL;
-    out->path = text;
-    if (!name_valid(text))
+    out->path = slice_cut(&rest, '@');
+    out->node = rest;
+    if (!name_valid(out->path) || (at_node && !name_valid(out->node)))
         return error_set(why, ERR_INVALID,
                          "\"" SLICE_FMT "\" is no destination: NAME of a processor here, "
-                         "ssh:HOST:NAME or rsync://HOST/MODULE",
+                         "NAME@NODE, ssh:HOST:NAME or rsync://HOST/MODULE",
                          SLICE_ARG(text));
     return ERR_OK;
 }

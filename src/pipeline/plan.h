@@ -14,7 +14,7 @@
 #define PLAN_FORWARDS_MAX 16 /* forwarders of one processor */
 
 typedef enum PlaceKind {
-    PLACE_LOCAL, /* a processor of this node, by name */
+    PLACE_LOCAL, /* a processor of this node: NAME or NAME@NODE */
     PLACE_SSH,   /* ssh:HOST:NAME or ssh:HOST:/DIRECTORY */
     PLACE_RSYNC, /* rsync://HOST[:PORT]/MODULE[/PATH], the module being its directory */
 } PlaceKind;
@@ -25,6 +25,7 @@ typedef struct Place {
     PlaceKind kind;
     Slice text; /* as it was written */
     Slice host; /* SSH */
+    Slice node; /* LOCAL: its sysid; "": this one */
     Slice path; /* LOCAL: the name; SSH: name or directory; RSYNC: the whole address */
     char key[PLACE_KEY_BYTES]; /* names it in files; the same for the same text */
 } Place;

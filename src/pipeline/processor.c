@@ -57,6 +57,7 @@ void processor_free(Processor *processor)
     sender_close(&processor->sender);
     bucket_walk_end(&processor->work_walk);
     bucket_walk_end(&processor->arrivals_walk);
+    bucket_walk_end(&processor->tidy_walk);
     while (processor->units)
         unit_drop(processor, processor->units);
     mem_free(processor->ended);
@@ -168,6 +169,7 @@ bool processor_step(Processor *processor, int64_t boot_ms)
     /* The next ones start while the ends of the last ones are made durable. */
     bool more = units_claim(processor, boot_ms);
     units_finish(processor, boot_ms);
+    arrivals_tidy(processor, clock_now());
     if (sender_step(&processor->sender, boot_ms))
         more = true;
     return more;

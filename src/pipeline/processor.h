@@ -64,6 +64,8 @@ typedef struct Processor {
     size_t ended_stuck; /* of them, those that failed before */
     BucketWalk work_walk;
     BucketWalk arrivals_walk;
+    BucketWalk tidy_walk;     /* of the records of deliveries */
+    int64_t tidy_boot;        /* the next one begins */
     int64_t claim_after_boot; /* after a failure */
 
     int watches[3]; /* of inotify; -1: none */

@@ -182,6 +182,19 @@ size_t sender_busy(const Sender *sender, const char *unit)
     return busy;
 }
 
+static bool on_this_node(const Sender *sender, const Place *place)
+{
+    return !place->node.bytes ||
+           slice_is(place->node, pipeline_options(sender->pipeline)->sysid);
+}
+
+static Processor *processor_at(const Sender *sender, const Place *place)
+{
+    Processor *to =
+        on_this_node(sender, place) ? pipeline_find(sender->pipeline, place->path) : NULL;
+    return to && to->open ? to : NULL;
+}
+
 /* --- Which destination ----------------------------------------------------------------
  */
 
@@ -194,8 +207,8 @@ static int64_t load_of(const Sender *sender, size_t f, size_t p)
     int64_t load = (int64_t)(state->given - state->delivered);
     if (place->kind != PLACE_LOCAL)
         return load;
-    Processor *to = pipeline_find(sender->pipeline, place->path);
-    if (!to || !to->open)
+    Processor *to = processor_at(sender, place);
+    if (!to)
         return DIVIDE_DOWN;
     int64_t boot_ms = clock_now().boot_ms;
     return load + bucket_guess(&to->buckets, IN_WORK, boot_ms) + (int64_t)to->unit_count;
@@ -298,17 +311,16 @@ static Err add_job(Sender *sender, const Transfer *transfer, JobId *out_id, Erro
     return err;
 }
 
-static Processor *processor_at(const Sender *sender, const Place *place)
-{
-    Processor *to = pipeline_find(sender->pipeline, place->path);
-    return to && to->open ? to : NULL;
-}
-
 static Err carry(Sender *sender, Transfer *transfer, Error *why)
 {
     const Target target = target_of(sender, transfer);
     const Forward *forward = &sender->plan->forwards[transfer->forward];
     const Processor *to = processor_at(sender, target.to);
+    if (!on_this_node(sender, target.to))
+        return error_set(why, ERR_NOT_FOUND,
+                         "this is node %s, and only processors of this node are reached "
+                         "by name; use ssh:HOST:NAME or rsync://HOST/MODULE",
+                         pipeline_options(sender->pipeline)->sysid);
     if (!to)
         return error_set(why, ERR_NOT_FOUND, "there is no such processor on this node");
     CarryOrder *order = carry_order_new(sender->source_dir, to->buckets.dir);

@@ -88,18 +88,17 @@ static bool active_back(SignalOrder *order, Processor *processor)
     char name[UNIT_BYTES_MAX + 1];
     BucketWalk walk = { 0 };
     Buckets *buckets = &processor->buckets;
-    static const Bucket from[] = { IN_ACTIVE, OUT_PROCESSING };
-    for (size_t i = 0; i < 2; i++) {
-        for (WalkStep step;
-             (step = bucket_walk_next(&walk, buckets->fds[from[i]], name)) != WALK_END;) {
-            Error why = { 0 };
-            if (step != WALK_UNIT || !is_target(order, name) ||
-                processor_unit(processor, name))
-                continue;
-            if (unit_back(processor, name, &why))
-                processor_trouble(processor, name, "%s", why.text);
-        }
+    for (WalkStep step;
+         (step = bucket_walk_next(&walk, buckets->fds[IN_ACTIVE], name)) != WALK_END;) {
+        Error why = { 0 };
+        if (step != WALK_UNIT || !is_target(order, name) ||
+            processor_unit(processor, name))
+            continue;
+        if (unit_back(processor, name, &why))
+            processor_trouble(processor, name, "%s", why.text);
     }
+    if (!order->unit.bytes)
+        units_sweep_output(processor); /* S4.24: all that is in it */
     if (buckets_sync(buckets, &order->why))
         return fail(order, "internal_error", ERR_IO, "the buckets cannot be synced");
     return true;

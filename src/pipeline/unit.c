@@ -460,9 +460,12 @@ static JobState state_by_output(const Processor *processor, const char *name)
 static Err settle(Processor *processor, const Unit *orphan, Error *why)
 {
     JobState state = state_by_output(processor, orphan->name);
-    if (state == JOB_READY)
+    bool failed = orphan->state == JOB_FAILED || orphan->state == JOB_REJECTED;
+    if (state == JOB_READY && failed)
         state = orphan->state;
-    if (state != JOB_DONE && state != JOB_FAILED && state != JOB_REJECTED)
+    /* A job that is done does not say that its output was on disk when the power went:
+     * only output in its last bucket does. */
+    if (state == JOB_READY)
         return unit_back(processor, orphan->name, why);
     log_event(LOG_INFO, "processor.settled", "processor=" SLICE_FMT " state=%s",
               SLICE_ARG(processor->plan.name), state_name(state));
@@ -509,26 +512,38 @@ static Err settle_orphans(Processor *processor, Error *why)
     return err;
 }
 
-/* What is left in output/processing of no unit in hand. A unit that reached its last
- * input bucket had its output synced before: only the rename is missing. */
-static void settle_output(Processor *processor)
+/* Whether a name that is no unit's (hidden, *.part) could be of one in hand. */
+static bool of_one_in_hand(const Processor *processor, const char *name)
 {
-    BucketWalk walk = { 0 };
-    char name[UNIT_BYTES_MAX + 1];
+    for (const Unit *unit = processor->units; unit; unit = unit->next)
+        if (strstr(name, unit->name))
+            return true;
+    return false;
+}
+
+/* A unit that reached its last input bucket had its output synced before: only the rename
+ * is missing. What else is left of no unit in hand goes. */
+static Err settle_one_output(Processor *processor, const char *name, Error *why)
+{
     Buckets *buckets = &processor->buckets;
-    for (WalkStep step; (step = bucket_walk_next(&walk, buckets->fds[OUT_PROCESSING],
-                                                 name)) != WALK_END;) {
+    if (processor_unit(processor, name) ||
+        (unit_name_ignored(name) && of_one_in_hand(processor, name)))
+        return ERR_OK;
+    if (bucket_has(buckets, IN_PROCESSED, name))
+        return end_output(processor, name, true, why);
+    if (bucket_has(buckets, IN_FAILED, name))
+        return end_output(processor, name, false, why);
+    return bucket_remove(buckets, OUT_PROCESSING, name, why);
+}
+
+void units_sweep_output(Processor *processor)
+{
+    BucketWalk walk = { .all = true };
+    char name[UNIT_BYTES_MAX + 1];
+    while (bucket_walk_next(&walk, processor->buckets.fds[OUT_PROCESSING], name) !=
+           WALK_END) {
         Error why = { 0 };
-        Err err = ERR_OK;
-        if (processor_unit(processor, name))
-            continue;
-        if (bucket_has(buckets, IN_PROCESSED, name))
-            err = end_output(processor, name, true, &why);
-        else if (bucket_has(buckets, IN_FAILED, name))
-            err = end_output(processor, name, false, &why);
-        else
-            err = bucket_remove(buckets, OUT_PROCESSING, name, &why);
-        if (err)
+        if (settle_one_output(processor, name, &why))
             processor_trouble(processor, name, "%s", why.text);
     }
 }
@@ -546,7 +561,7 @@ Err units_recover(Processor *processor, Error *why)
     if (!err)
         err = settle_orphans(processor, why);
     if (!err)
-        settle_output(processor);
+        units_sweep_output(processor);
     if (!err)
         err = buckets_sync(&processor->buckets, why);
     return err;

@@ -18,6 +18,9 @@ void units_finish(Processor *processor, int64_t boot_ms);
 /* Takes over live jobs, and decides on every unit in `input/active` without one. */
 MUST_CHECK Err units_recover(Processor *processor, Error *why);
 
+/* What is in output/processing of no unit in hand gets its place, or goes. */
+void units_sweep_output(Processor *processor);
+
 /* Units that take a slot. */
 size_t units_busy(const Processor *processor);
 

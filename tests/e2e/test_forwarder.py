@@ -351,6 +351,46 @@ def test_a_delivery_that_was_not_marked_is_not_repeated(home):
     node.cleanup()
 
 
+def test_records_of_deliveries_do_not_pile_up(home):
+    """After a week nobody repeats a delivery; one whose unit still waits is kept."""
+    node = home.daemon(data=home.path / "week").start()
+    last, first = Processor(node, "last"), Processor(node, "first")
+    last.create(COPY)
+    first.create(COPY, forward=[{"to": ["last"]}], start_forwarder=True)
+    first.put("old")
+    first.put("new")
+    last.until("input/processed", "old", "new")
+    first.until("output/sent", "old", "new")
+    last.signal("stop-monitor")
+    first.put("waits")
+    first.until("output/sent", "waits")
+    records = last.dir / ".pawl/arrived"
+    for name in ("old", "waits"):
+        week = os.lstat(records / name).st_mtime - 8 * 86400
+        os.utime(records / name, (week, week), follow_symlinks=False)
+    node.restart() # it looks at the start, and every hour
+    wait_for(lambda: not os.path.lexists(records / "old"), WAIT, last.picture)
+    assert os.path.lexists(records / "new") and os.path.lexists(records / "waits")
+    node.cleanup()
+
+
+def test_a_processor_of_another_node_is_told(make, node):
+    """NAME@NODE: this node's own is reached, another's is named in the problem."""
+    last = make()
+    here = last.status()["node"]
+    first = make(forward=[{"to": [f"{last.name}@{here}"]}], start_forwarder=True)
+    first.put("u")
+    first.until("output/sent", "u")
+    last.until("input/processed", "u")
+    lost = make(forward=[{"to": [f"{last.name}@elsewhere"]}], start_forwarder=True)
+    lost.put("v")
+    wait_for(lambda: any("elsewhere" in row["problem"] and here in row["problem"]
+                         for row in lost.status()["problems"]), WAIT, lost.picture)
+    assert lost.where("v") == ["input/processed", "output/finished"]
+    for bad in ("a@", "@b", "a@b@c", "a@../x"):
+        Processor(node, "bad").create("true", status=422, forward=[{"to": [bad]}])
+
+
 def test_over_ssh(make, home, sshd):
     """S4.15 S4.16: rsync to receive, renamed into work by the other side's shell."""
     last = make()

@@ -418,13 +418,41 @@ def test_a_restart_resets_active(home):
     os.rename(make_file(processor, "claimed"), processor.dir / "input/active/claimed")
     (processor.dir / "output/processing/claimed").write_text("half")
     (processor.dir / "output/processing/stray").write_text("half")
+    (processor.dir / "output/processing/.gone.part").write_text("half")
+    (processor.dir / "output/processing/runs.part").write_text("of one that runs")
     node.start()
     running(processor, "claimed")
     assert runs & set(node.jobs()), "the run that outlived the daemon was ended"
     gate.touch()
     processor.until("input/processed", "runs", "claimed")
     assert (processor.dir / "output/finished/claimed").read_bytes() == b"begun\nx"
-    assert processor.where("stray") == []
+    assert processor.where("stray") == [] and processor.where(".gone.part") == []
+    assert processor.bucket("output/processing") == {"runs.part"}
+    processor.signal("reset-active") # S4.24: the contents of output/processing
+    assert processor.bucket("output/processing") == set()
+    node.cleanup()
+
+
+def test_a_job_that_is_done_does_not_make_its_output_whole(home):
+    """As after a power cut: the journal has the end of the job, the disk not its output.
+    The unit begins again."""
+    node = home.daemon(data=home.path / "lost").start()
+    gate = home.path / "lost-gate"
+    processor = Processor(node, "p")
+    processor.create(GATED, env=[f"GATE={gate}"])
+    processor.put("u", b"whole\n")
+    running(processor, "u")
+    (processor.dir / "output/finished/u").write_text("in the way")
+    gate.touch()
+    wait_for(lambda: any("already" in row["problem"] for row in
+                         processor.status()["problems"]), WAIT, processor.picture)
+    assert processor.where("u")[0] == "input/active" # the end cannot be recorded there
+    node.kill()
+    (processor.dir / "output/finished/u").unlink()
+    os.truncate(processor.dir / "output/processing/u", 2)
+    node.start()
+    processor.until("input/processed", "u")
+    assert (processor.dir / "output/finished/u").read_bytes() == b"begun\nwhole\n"
     node.cleanup()
 
 
