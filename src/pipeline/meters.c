@@ -178,13 +178,10 @@ static void write_brokers(Buf *out, const Broker *brokers)
                    SLICE_ARG(at->plan.name), at->troubles.count);
 }
 
-void meters_write(Buf *out, Processor *processors, Broker *brokers, int64_t boot_ms)
+void meters_write(Buf *out, Processor *processors, const Broker *brokers, int64_t boot_ms)
 {
-    if (processors) {
-        for (size_t i = 0; i < sizeof meters / sizeof *meters; i++)
-            write_meter(out, &meters[i], processors, boot_ms);
-        write_units(out, processors, boot_ms);
-    }
-    if (brokers)
-        write_brokers(out, brokers);
+    for (size_t i = 0; i < sizeof meters / sizeof *meters; i++)
+        write_meter(out, &meters[i], processors, boot_ms);
+    write_units(out, processors, boot_ms);
+    write_brokers(out, brokers);
 }

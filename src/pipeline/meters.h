@@ -9,6 +9,7 @@
 
 #define METERS_MAX 100
 
-void meters_write(Buf *out, Processor *processors, Broker *brokers, int64_t boot_ms);
+void meters_write(Buf *out, Processor *processors, const Broker *brokers,
+                  int64_t boot_ms);
 
 #endif
