@@ -110,6 +110,48 @@ def test_a_full_journal_leaves_units_in_work(place):
             node.cleanup()
 
 
+@needs_small
+def test_a_broker_divides_over_file_systems(place):
+    """S4.86: a rename where it can, a copy where it must; each unit goes to one, and a name
+    that its processor has already stays in the source and is told."""
+    source = place.path / "incoming"
+    source.mkdir()
+    with Small(place.path / "small", 8) as disk:
+        config = place.path / "broker.yaml"
+        config.write_text(
+            "processors:\n"
+            f"  - {{name: near, command: '{COPY}'}}\n"
+            f"  - {{name: far, command: '{COPY}', dir: {disk.path}/far}}\n"
+            "brokers:\n"
+            f"  - {{name: split, from: {source}, to: [near, far], mode: round-robin}}\n")
+        node = place.daemon("--config", str(config)).start()
+        try:
+            ends = [Processor(node, "near"), Processor(node, "far", disk.path / "far")]
+            names = {f"u{i}" for i in range(8)}
+            for name in names:
+                (source / f".{name}").mkdir()
+                (source / f".{name}" / "data").write_text(name)
+                os.rename(source / f".{name}", source / name)
+            wait_for(lambda: not os.listdir(source), WAIT, node.tail)
+            wait_for(lambda: sum(len(end.bucket("input/processed")) for end in ends) == 8,
+                     WAIT, lambda: ends[0].picture() + ends[1].picture())
+            shares = [end.bucket("input/processed") for end in ends]
+            assert shares[0] | shares[1] == names and len(shares[0]) == len(shares[1]) == 4
+            for end, share in zip(ends, shares):
+                assert all((end.dir / "output/finished" / name / "data").read_text() == name
+                           for name in share)
+            for end in ends: # whoever's turn it is, this one is in the way
+                (end.dir / "input/failed/clash").write_text("in the way")
+            (source / "clash").write_text("new")
+            wait_for(lambda: any("already" in row["problem"] for row in
+                                 node.api().get("/processors")["brokers"][0]["problems"]),
+                     WAIT, node.tail)
+            assert (source / "clash").read_text() == "new"
+            assert [end.where("clash") for end in ends] == [["input/failed"]] * 2
+        finally:
+            node.cleanup()
+
+
 # --- no permission ----------------------------------------------------------------------
 
 NOBODY = 65534
