@@ -15,6 +15,7 @@
 
 #define SETTLED_MS 50 /* a clock's tick, and more */
 #define WALK_REST  20 /* between walks, of what one takes */
+#define QUICK_MS   50
 #define DIR_MODE   0755
 #define LARGE      10000 /* units in a directory that is not counted all the time */
 
@@ -357,7 +358,8 @@ bool bucket_walk_due(BucketWalk *walk, int dir_fd, int64_t boot_ms)
         return true;
     bool changed =
         fstat(dir_fd, &dir) || !walk->settled || !same_time(dir.st_mtim, walk->changed);
-    return changed && passed_ms >= cost_ms;
+    /* One that is quick is never put off; a busy machine makes all of them slow. */
+    return changed && (cost_ms < QUICK_MS || passed_ms >= cost_ms);
 }
 
 /* --- Counting -------------------------------------------------------------------------
