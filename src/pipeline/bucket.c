@@ -386,7 +386,7 @@ int64_t bucket_count(Buckets *buckets, Bucket bucket, int64_t boot_ms)
 {
     const BucketCount *count = &buckets->counts[bucket];
     /* Into these two others rename: our own moves are not all. */
-    int64_t times = bucket == IN_WORK || bucket == IN_RECEIVE ? 20 : 500;
+    int64_t times = bucket == IN_WORK || bucket == IN_RECEIVE ? 100 : 500;
     struct stat dir;
     if (fstat(buckets->fds[bucket], &dir))
         return 0;
