@@ -49,22 +49,27 @@ typedef struct HeadList {
 } HeadList;
 
 struct Manager;
+struct Sisters;
 
 typedef struct Lane {
     HeapNode offer;           /* its place in the heap `in`; must be first */
     int64_t since_ms;         /* while it is in a heap: since when its first job waits, */
     JobId first_id;           /* and which one that is */
-    Heap *in;                 /* offers, or those who wait for a manager; NULL: neither */
+    Heap *in;                 /* offers, its sisters' rest, a manager's line; or NULL */
     struct Manager *waits;    /* refused `refused` for lack of this */
     struct Manager *next_for; /* it has been let out of that one's line to try again */
     JobId refused;
     int64_t lacks; /* how much `refused` needs of it */
-    bool owed;     /* refused for lack of a resource: goes first */
+    uint64_t owed; /* refused for lack of a resource: goes first, by this; 0: not */
+    bool wavers;   /* ... but the answer may change without more of that resource */
     bool shut;     /* its queue lets nothing start now */
     bool scans;    /* its heads may be passed over: policy skip, backfill */
-    bool stuck;    /* none of its heads can start now, each for its own reason */
+    bool stuck;    /* it is asked again whenever anything changes */
     struct Lane *stuck_next;
+    struct Lane *stuck_before;
+    uint64_t asked; /* number of the pass in which it was last refused */
     struct Lane *shut_next;
+    struct Sisters *sisters;
     struct Lane *sister_next; /* of the same tenant */
     struct Lane *sister_before;
     int64_t age_ms; /* waiting that is worth a point of priority; 0: none */

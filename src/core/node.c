@@ -22,14 +22,15 @@ NodeSettings node_settings_default(void)
     };
 }
 
-/* A lane that was refused for lack of a resource goes first; then lanes are offered by
- * tour, and within one, the lane whose head has waited longest goes first (S3.54). */
+/* Lanes that were refused for lack of a resource go first, in the order in which they
+ * were; then lanes are offered by tour, and within one, the lane whose head has waited
+ * longest goes first (S3.54). */
 static bool lane_before(const HeapNode *a, const HeapNode *b)
 {
     const Lane *left = (const Lane *)(const void *)a;
     const Lane *right = (const Lane *)(const void *)b;
     if (left->owed != right->owed)
-        return left->owed;
+        return left->owed - 1 < right->owed - 1; /* 0, not owed, is the last */
     if (left->tour != right->tour)
         return left->tour < right->tour;
     if (left->since_ms != right->since_ms)
@@ -461,8 +462,11 @@ void node_recovered(Node *node)
 
 void node_settings_set(Node *node, const NodeSettings *settings)
 {
+    bool sort = node->settings.fair_tenants != settings->fair_tenants;
     node->settings = *settings;
     node->touched_pass = true;
+    if (sort)
+        node_lanes_sort(node);
     if (node->controller_boot != TIME_NEVER)
         node->controller_boot = 0; /* its interval may be another */
 }

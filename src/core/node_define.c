@@ -303,8 +303,11 @@ void node_limits_free(Node *node)
         heap_done(&manager->line);
         mem_free(manager);
     }
-    for (size_t at = 0; map_next(&node->sisters, &at, &entry);)
-        mem_free(entry.value);
+    for (size_t at = 0; map_next(&node->sisters, &at, &entry);) {
+        Sisters *sisters = entry.value;
+        heap_done(&sisters->rest);
+        mem_free(sisters);
+    }
     map_done(&node->queues);
     map_done(&node->managers);
     map_done(&node->sisters);

@@ -163,6 +163,7 @@ void node_define_handler(Node *node, const Event *event)
     if (!kept->deleted && !kept->disabled)
         ask_blocked(node, kept);
     node_pull_handler_changed(node, tenant);
+    node_unstick(node); /* it may be a highlander no longer */
 }
 
 /* The first handler of a job's type is there: it says what the job left open. */

@@ -157,23 +157,32 @@ static bool ends_before(const Node *node, const Head *head, int64_t by_ms)
 /* --- Asking
  * ------------------------------------------------------------------------------ */
 
-/* Kept for those in its line: full for everyone else. */
+/* The first of those whom the manager has refused, this one aside; NULL: none. */
+static const Lane *first_refused(const Manager *manager, const Lane *lane)
+{
+    const Lane *first = (const Lane *)(const void *)heap_first(&manager->line);
+    const Lane *next = manager->next != lane ? manager->next : NULL;
+    if (!first || !next)
+        return first ? first : next;
+    return manager->line.before(&next->offer, &first->offer) ? next : first;
+}
+
+/* Kept for one who comes before this lane. Who is not offered in the order of lanes
+ * (pull workers, those that follow into a batch) comes behind all who were refused. */
 static bool reserved(const Manager *manager, const Lane *lane)
 {
-    return (manager->next && manager->next != lane) ||
-           (manager->line.count && manager->next != lane);
+    const Lane *first = first_refused(manager, lane);
+    return first && (!lane->in || manager->line.before(&first->offer, &lane->offer));
 }
 
 /* Whether a job may use what is left of a manager that is kept for another. */
 static bool may_slip_in(const Node *node, const QueueEntry *entry, const Head *head,
-                        const Manager *manager)
+                        const Manager *manager, const Lane *lane)
 {
     if (!entry || entry->def.policy != POLICY_BACKFILL || !head->service_ms)
         return false;
-    const Lane *first = (const Lane *)(const void *)heap_first(&manager->line);
-    if (manager->next)
-        first = manager->next;
-    return ends_before(node, head, earliest_ms(node, manager, first->lacks));
+    int64_t lacks = first_refused(manager, lane)->lacks;
+    return ends_before(node, head, earliest_ms(node, manager, lacks));
 }
 
 typedef enum Say {
@@ -199,7 +208,7 @@ static Say ask(const Node *node, const QueueEntry *entry, const Lane *lane,
     if (answer == RESOURCE_NOT_ENOUGH)
         return SAY_NOT_ENOUGH;
     bool kept = reserved(charge->manager, lane) &&
-                !may_slip_in(node, entry, head, charge->manager);
+                !may_slip_in(node, entry, head, charge->manager, lane);
     return kept ? SAY_NOT_ENOUGH : SAY_YES;
 }
 
@@ -226,11 +235,16 @@ static Say judge(Node *node, const QueueEntry *entry, const Lane *lane, const He
     Say worst = SAY_YES;
     for (size_t i = 0; i < out->charge_count; i++) {
         Say say = ask(node, entry, lane, head, &out->charges[i]);
-        if (say > worst) {
+        /* Who was let out of a line goes back to it, whatever else he lacks. */
+        bool still = (say == SAY_NOT_ENOUGH || say == SAY_EXHAUSTED) &&
+                     lane->next_for == out->charges[i].manager;
+        if (say > worst || (still && worst != SAY_NOT_THIS)) {
             worst = say;
             out->lacking = out->charges[i].manager;
             out->lacks = out->charges[i].amount;
         }
+        if (still)
+            break;
     }
     return worst;
 }
@@ -286,10 +300,15 @@ Admit node_admit(Node *node, Lane *lane, Admission *out)
     Scan scan = { .policy = entry ? entry->def.policy : POLICY_FAIR };
     out->charge_count = 0;
     out->lacking = NULL;
+    out->wavers = scan.policy != POLICY_FAIR;
+    out->pinned = false;
     size_t count = lane_count(lane);
     for (size_t at = 0; at < count && at < SCAN_JOBS_MAX; at++) {
         const Head *head = lane_at(lane, at);
-        if (at && (map_find(&node->pins, head->id) || !node_can_run(node, head)))
+        bool pinned = at && map_find(&node->pins, head->id);
+        out->wavers = out->wavers || at;
+        out->pinned = out->pinned || pinned;
+        if (at && (pinned || !node_can_run(node, head)))
             continue;
         Say say = judge(node, entry, lane, head, out);
         if (!settled(node, &scan, say, head, out))

@@ -8,16 +8,18 @@
  *
  * A lane that is refused leaves the heap of offers and costs nothing until something
  * changes that could help it: shut lanes when their queue changes, those who wait for a
- * manager when it has room (one at a time, in order), stuck ones at any such time. */
+ * manager when it has room (one at a time, in order), stuck ones at any such time. The
+ * rule that all this must keep is in docs/explanation/scheduling.md; node_tours_test.c
+ * holds the node against a model that looks at every lane in every pass. */
 #ifndef CORE_NODE_LIMITS_H
 #define CORE_NODE_LIMITS_H
 
 #include "core/node_state.h"
 #include "core/resource.h"
 
-/* A resource manager and the lanes in its line. While someone is in line, or has just
- * been let out of it, the manager counts as full for all others (S3.60): it is kept for
- * the one who has waited longest. */
+/* A resource manager and the lanes in its line. For lanes that come behind one who is in
+ * line, or has just been let out of it, the manager counts as full (S3.60): it is kept
+ * for the first of those it has refused. */
 typedef struct Manager {
     Resource resource;
     uint32_t key; /* of Names */
@@ -36,9 +38,12 @@ typedef struct QueueEntry {
     Lane *shut; /* lanes that wait until it lets something start again */
 } QueueEntry;
 
-/* Lanes of one tenant, and its tour where fairness goes by tenant. */
+/* Lanes of one tenant. Where fairness goes by tenant they share a turn: the one that has
+ * waited longest is offered, the others wait in `rest`; owed ones are offered beside. */
 typedef struct Sisters {
-    uint64_t tour;
+    uint64_t tour; /* of their next turn */
+    Lane *front;   /* the one in the node's offers */
+    Heap rest;
     Lane *lanes;
 } Sisters;
 
@@ -62,6 +67,8 @@ typedef struct Admission {
     size_t charge_count;
     Manager *lacking;
     int64_t lacks;
+    bool wavers; /* the answer may change without more of `lacking` */
+    bool pinned; /* someone is acting on a job that was passed over */
 } Admission;
 
 /* The first job of the lane that may start now. */
@@ -84,6 +91,10 @@ void node_book_loaded(Node *node, Running *running, Slice bookings);
 
 /* Into a heap of lanes. Its first head must not change while it is there. */
 void node_lane_put(Heap *heap, Lane *lane);
+/* The lane had so many turns, and, where fairness goes by tenant, its sisters with it. */
+void node_lane_took(Node *node, Lane *lane, uint32_t turns);
+/* Fairness is another now: all that are offered are put where they belong. */
+void node_lanes_sort(Node *node);
 /* Out of whichever heap it is in. Before anything that may change its first head. */
 void node_lane_out(Node *node, Lane *lane);
 /* Into the heap where it belongs: offers, or the line of the manager it waits for. */
@@ -96,6 +107,10 @@ void node_lane_started(Node *node, Lane *lane);
 void node_line_moves(Node *node, Manager *manager);   /* it has more room */
 void node_queue_opens(Node *node, QueueEntry *entry); /* if it was shut */
 void node_unstick(Node *node);
+/* A job of this lane has booked something: expected ends have moved, a manager may be
+ * empty. Stuck lanes are asked again: those whose turn in this pass is yet to come now,
+ * others in the next. */
+void node_lane_booked(Node *node, const Lane *by);
 /* By the clock: pauses that are over, rates that allow the next. */
 void node_limits_duties(Node *node);
 int64_t node_limits_wake(const Node *node); /* boot time, or TIME_NEVER */

@@ -47,30 +47,39 @@ static size_t window_limit(const Node *node)
     return limit < WINDOW_JOBS_MIN ? WINDOW_JOBS_MIN : limit;
 }
 
+/* Lanes that share a turn: which of them has waited longest. */
+static bool longer_waiting(const HeapNode *a, const HeapNode *b)
+{
+    const Lane *left = (const Lane *)(const void *)a;
+    const Lane *right = (const Lane *)(const void *)b;
+    if (left->since_ms != right->since_ms)
+        return left->since_ms < right->since_ms;
+    return left->first_id < right->first_id;
+}
+
 static void join_sisters(Node *node, Lane *lane)
 {
     Sisters *sisters = map_find(&node->sisters, lane->tenant);
     if (!sisters) {
         sisters = MEM_NEW(Sisters);
+        sisters->rest.before = longer_waiting;
         map_put(&node->sisters, lane->tenant, sisters);
     }
-    if (node->settings.fair_tenants && lane->tour < sisters->tour)
-        lane->tour = sisters->tour;
+    lane->sisters = sisters;
     lane->sister_next = sisters->lanes;
     if (sisters->lanes)
         sisters->lanes->sister_before = lane;
     sisters->lanes = lane;
 }
 
-static void leave_sisters(Node *node, Lane *lane)
+static void leave_sisters(const Lane *lane)
 {
-    Sisters *sisters = map_find(&node->sisters, lane->tenant);
     if (lane->sister_next)
         lane->sister_next->sister_before = lane->sister_before;
     if (lane->sister_before)
         lane->sister_before->sister_next = lane->sister_next;
     else
-        sisters->lanes = lane->sister_next;
+        lane->sisters->lanes = lane->sister_next;
 }
 
 Lane *node_lane(Node *node, const Head *head)
@@ -167,7 +176,7 @@ static void drop_lane(Node *node, Lane *lane)
     if (lane->pull)
         node_pull_lane_gone(node, lane);
     node_lane_forget_limits(node, lane);
-    leave_sisters(node, lane);
+    leave_sisters(lane);
     lane_done(lane);
     mem_free(lane);
 }
@@ -195,15 +204,19 @@ static void rest_or_drop(Node *node, Lane *lane)
 
 void node_tour_begin(Node *node, uint64_t tour)
 {
+    size_t kept = 0;
     node->tour = tour;
     for (size_t i = 0; i < node->resting_count; i++) {
         Lane *lane = map_find(&node->lanes, node->resting[i]);
         assert(lane);
-        lane->resting = false;
-        if (!lane_count(lane) && !lane->more && !lane->loading && !lane->held.count)
+        bool empty = !lane_count(lane) && !lane->more && !lane->loading;
+        lane->resting = empty && lane->tour > tour; /* it had more than one turn */
+        if (lane->resting)
+            node->resting[kept++] = node->resting[i];
+        else if (empty && !lane->held.count)
             drop_lane(node, lane);
     }
-    node->resting_count = 0;
+    node->resting_count = kept;
 }
 
 /* Keeps the heap true to the lane, asks for more heads in time, and forgets a lane that
@@ -226,8 +239,6 @@ void node_lane_changed(Node *node, Lane *lane)
     }
     if (lane->in)
         return;
-    if (lane->tour < node->tour && !lane->owed)
-        lane->tour = node->tour; /* who was away gets no turns for the time before */
     node_lane_in(node, lane);
 }
 

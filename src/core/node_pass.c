@@ -16,31 +16,6 @@ static int64_t deadline_ms(const Node *node, const Head *head)
     return head->max_run_ms ? node->now.wall_ms + head->max_run_ms : 0;
 }
 
-/* All lanes of a tenant have their next turn in this tour. */
-static void tenant_turn(Node *node, uint32_t number, uint64_t tour)
-{
-    Sisters *sisters = map_find(&node->sisters, number);
-    sisters->tour = tour;
-    for (Lane *lane = sisters->lanes; lane; lane = lane->sister_next) {
-        Heap *in = lane->in;
-        if (in)
-            heap_remove(in, &lane->offer);
-        if (lane->tour < tour)
-            lane->tour = tour;
-        if (in)
-            heap_push(in, &lane->offer);
-    }
-}
-
-/* The lane had its turn, or as many as it started jobs, and with it, where fairness goes
- * by tenant, its sisters. */
-static void took_turns(Node *node, Lane *lane, uint32_t turns)
-{
-    lane->tour += turns;
-    if (node->settings.fair_tenants)
-        tenant_turn(node, lane->tenant, lane->tour);
-}
-
 static void record_claim(Node *node, const Running *running)
 {
     const Head *head = &running->head;
@@ -78,6 +53,8 @@ static void start(Node *node, Lane *lane, const Admission *admission, BatchPlace
     running->adopted = true;
     node_hold_handler(node, running);
     node_book(node, running, admission);
+    if (admission->charge_count)
+        node_lane_booked(node, lane);
     /* The limit is the job's own: it counts from its start. Until that is told, a start
      * that never comes must not last for ever. */
     if (head.max_run_ms && !running->warm)
@@ -114,7 +91,7 @@ static void start_turn(Node *node, Lane *lane, const Admission *admitted,
         start(node, lane, &admission, place);
         started++;
     } while (started < jobs && follows(node, lane, type, &admission));
-    took_turns(node, lane, node->offers.count ? started : 1);
+    node_lane_took(node, lane, node->offers.count ? started : 1);
     node_lane_started(node, lane);
     node_lane_changed(node, lane);
 }
@@ -131,14 +108,19 @@ static void drop_unrunnable(Node *node, Lane *lane)
     node_lane_changed(node, lane);
 }
 
-/* A lane whose head someone is acting on keeps its turn and is put into `passed` until
- * the pass is over. False: there is no room for its job, and it goes first when there
- * is. */
+/* Someone is acting on its head, or on one that could start in its place: it is asked
+ * again in the next pass. */
+static void pass_over(Node *node, Lane *lane, Heap *passed)
+{
+    node_lane_out(node, lane);
+    node_lane_put(passed, lane);
+}
+
+/* False: there is no room for its job, and it goes first when there is. */
 static bool offer(Node *node, Lane *lane, Heap *passed)
 {
     if (map_find(&node->pins, lane_first(lane)->id)) {
-        node_lane_out(node, lane);
-        node_lane_put(passed, lane);
+        pass_over(node, lane, passed);
         return true;
     }
     if (!node_can_run(node, lane_first(lane))) {
@@ -148,7 +130,9 @@ static bool offer(Node *node, Lane *lane, Heap *passed)
     Admission admission;
     BatchPlace place;
     Admit admit = node_admit(node, lane, &admission);
-    if (admit != ADMIT_YES)
+    if (admit == ADMIT_STUCK && admission.pinned)
+        pass_over(node, lane, passed);
+    else if (admit != ADMIT_YES)
         node_lane_refused(node, lane, admit, &admission);
     else if (!node_batch_place(node, lane_at(lane, admission.at), &place))
         return false;
@@ -164,11 +148,15 @@ void node_pass(Node *node)
         !node_share_may_start(node))
         return;
     Heap passed = { .before = node->offers.before };
+    if (node->booked)
+        node_unstick(node);
+    node->booked = false;
     for (HeapNode *first; (first = heap_first(&node->offers));)
         if (!offer(node, (Lane *)(void *)first, &passed))
             break;
-    if (!node->offers.count && !passed.count && node->resting_count)
-        node_tour_begin(node, node->tour + 1); /* all have had their turn */
+    /* No one is left who could be offered: all are even. */
+    if (!node->offers.count && !passed.count && node->tour_last > node->tour)
+        node_tour_begin(node, node->tour_last);
     for (HeapNode *first; (first = heap_first(&passed));) {
         Lane *lane = (Lane *)(void *)first;
         node_lane_out(node, lane);

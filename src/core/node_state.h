@@ -104,6 +104,7 @@ struct Node {
     Map managers; /* Manager by key */
     Map types;    /* how many attempts run, by tenant and type */
     Lane *stuck;
+    bool booked; /* since the last pass: expected ends have moved, managers are empty */
     Arena slots_arena;
     NodeSlots own_slots;
     int64_t limits_boot; /* when a shut queue may open by itself */
@@ -118,7 +119,9 @@ struct Node {
     size_t slot_capacity;
     uint32_t slots_used;
     uint64_t tour;
-    uint64_t *resting; /* keys of lanes that had their turn in this tour and are empty */
+    uint64_t refusals;  /* for lack of a resource */
+    uint64_t tour_last; /* of the turns that lanes have */
+    uint64_t *resting;  /* keys of lanes that had their turn in this tour and are empty */
     size_t resting_count;
     size_t resting_capacity;
     uint64_t turn;

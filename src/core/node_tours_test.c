@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_tours_test.c - the pass against a slow and obvious model of it: S3.51, S3.52,
- * S3.54, S3.56, S3.57, S3.58, S3.59, S3.60, S3.61, S3.62, S3.63.
+/* node_tours_test.c - the pass against a slow and obvious model of it (node_tours.h):
+ * S3.3, S3.4, S3.14, S3.51, S3.52, S3.54, S3.55, S3.56, S3.57, S3.58, S3.59, S3.60,
+ * S3.61, S3.62, S3.63.
  *
- * The model looks at every lane in every pass and keeps nothing in heaps or lines; it
- * must start the same jobs as the node, after every event of short histories (every third
- * of those of four events: all of them take too long under sanitizers). Of long random
- * histories only what must always hold is checked: the model does not follow how the node
- * ends a tour while refused lanes stand in line. Three lanes share a manager of three
- * units. */
+ * After every event the node must run exactly the jobs that the model runs: over all
+ * histories of a bounded length in small worlds, and over long random ones in worlds with
+ * everything in them. */
 #include "core/node_limits.h"
 #include "core/node_rig.h"
+#include "core/node_tours.h"
 
 #include "base/rng.h"
 
@@ -18,327 +17,519 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
-#define LANES    3
-#define UNITS    3
-#define SLOTS    2
-#define JOBS_MAX 200
-
-typedef struct ModelJob {
-    JobId id;
-    int64_t dt_ms;
-    int64_t need;
-    unsigned lane;
-    bool waits;
-    bool runs;
-} ModelJob;
-
-typedef struct ModelLane {
-    uint64_t tour;
-    bool owed;
-    bool rested; /* it was empty after its turn in this tour */
-} ModelLane;
-
-typedef struct Model {
-    ModelJob jobs[JOBS_MAX];
-    size_t count;
-    ModelLane lanes[LANES];
-    uint64_t tour;
-} Model;
-
-/* First come, first served: all have the same priority. */
-static ModelJob *head_of_lane(Model *model, unsigned lane)
-{
-    for (size_t i = 0; i < model->count; i++)
-        if (model->jobs[i].lane == lane && model->jobs[i].waits)
-            return &model->jobs[i];
-    return NULL;
-}
-
-static int64_t units_left(const Model *model)
-{
-    int64_t left = UNITS;
-    for (size_t i = 0; i < model->count; i++)
-        left -= model->jobs[i].runs ? model->jobs[i].need : 0;
-    return left;
-}
-
-static unsigned running_of(const Model *model)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < model->count; i++)
-        count += model->jobs[i].runs;
-    return count;
-}
-
-static bool goes_before(Model *model, unsigned a, unsigned b)
-{
-    const ModelLane *left = &model->lanes[a];
-    const ModelLane *right = &model->lanes[b];
-    if (left->owed != right->owed)
-        return left->owed;
-    if (left->tour != right->tour)
-        return left->tour < right->tour;
-    const ModelJob *first = head_of_lane(model, a);
-    const ModelJob *second = head_of_lane(model, b);
-    return first->dt_ms != second->dt_ms ? first->dt_ms < second->dt_ms
-                                         : first->id < second->id;
-}
-
-/* A lane that has something to offer and has not been refused in this pass. */
-static unsigned next_lane(Model *model, const bool *over)
-{
-    unsigned best = LANES;
-    for (unsigned i = 0; i < LANES; i++)
-        if (head_of_lane(model, i) && !over[i] &&
-            (best == LANES || goes_before(model, i, best)))
-            best = i;
-    return best;
-}
-
-static void begin_tour(Model *model, uint64_t tour)
-{
-    model->tour = tour;
-    for (unsigned i = 0; i < LANES; i++)
-        model->lanes[i].rested = false;
-}
-
-static void model_pass(Model *model)
-{
-    bool over[LANES] = { false };
-    bool full = false;
-    unsigned lane = LANES;
-    while (running_of(model) < SLOTS && (lane = next_lane(model, over)) < LANES) {
-        ModelJob *job = head_of_lane(model, lane);
-        if (job->need && (full || job->need > units_left(model))) {
-            full = true; /* kept for the one who was refused first */
-            over[lane] = true;
-            model->lanes[lane].owed = true;
-            continue;
-        }
-        if (model->lanes[lane].tour > model->tour)
-            begin_tour(model, model->lanes[lane].tour);
-        job->waits = false;
-        job->runs = true;
-        model->lanes[lane].owed = false;
-        model->lanes[lane].tour++;
-        if (!head_of_lane(model, lane) && model->lanes[lane].tour > model->tour)
-            model->lanes[lane].rested = true;
-    }
-    /* Everyone had his turn: who is empty now may begin with the next tour. */
-    bool rests = false;
-    for (unsigned i = 0; i < LANES; i++)
-        rests = rests || model->lanes[i].rested;
-    if (next_lane(model, over) == LANES && rests)
-        begin_tour(model, model->tour + 1);
-}
-
-/* --- Both at once ----------------------------------------------------------------------
- */
+static const char *const queues[MODEL_LANES] = { "a", "b", "c", "d" };
+static const char *const tenants[MODEL_TENANTS] = { "default", "other" };
+static const char *const managers[MODEL_NEEDS] = { "m", "n", "one" };
 
 typedef struct Both {
     Rig *rig;
-    Model model;
-    char history[1024];
+    Model *model;
+    char history[8000];
     size_t at;
 } Both;
 
-static void note(Both *both, const char *text)
+static void note(Both *both, const char *format, ...)
 {
-    int bytes =
-        snprintf(both->history + both->at, sizeof both->history - both->at, "%s ", text);
-    both->at +=
-        bytes > 0 && both->at + (size_t)bytes < sizeof both->history ? (size_t)bytes : 0;
+    va_list args;
+    va_start(args, format);
+    int bytes = vsnprintf(both->history + both->at, sizeof both->history - both->at,
+                          format, args);
+    va_end(args);
+    if (bytes > 0 && both->at + (size_t)bytes < sizeof both->history)
+        both->at += (size_t)bytes;
 }
 
 static void compare(Both *both)
 {
-    for (size_t i = 0; i < both->model.count; i++) {
-        const ModelJob *job = &both->model.jobs[i];
+    model_pass(both->model, both->rig->now);
+    for (size_t i = 0; i < both->model->count; i++) {
+        const ModelJob *job = &both->model->jobs[i];
         bool runs = rig_state(both->rig, job->id) == JOB_RUNNING;
-        if (runs != job->runs)
-            fail_msg("after %s: job %zu of lane %u %s", both->history, i, job->lane,
+        if (job->state != MODEL_OVER && runs != (job->state == MODEL_RUNS))
+            fail_msg("after%s: job %zu of lane %s %s",
+                     both->history + (both->at > 700 ? both->at - 700 : 0), i,
+                     queues[job->lane],
                      runs ? "runs, and should not" : "does not run, and should");
     }
 }
 
-static void do_add(Both *both, unsigned lane, int64_t need)
+/* --- What can happen
+ * ------------------------------------------------------------------------------ */
+
+typedef enum Happens {
+    ADD,      /* a job with `amounts`, `priority` and `service_ms` to the lane */
+    END,      /* of the running job number `amount` */
+    HOLD,     /* the lane's first job */
+    RELEASE,  /* the lane's first held job */
+    CANCEL,   /* the lane's first job */
+    PRIORITY, /* `priority` for the lane's last job */
+    PAUSE,    /* the lane's queue, or let it go on */
+    WAIT,     /* `service_ms` go by */
+    QUANTITY, /* there are `amount` units of the first manager now */
+    ROOM,     /* there are `amount` slots now */
+} Happens;
+
+typedef struct Incident {
+    Happens what;
+    unsigned lane;
+    unsigned amount;
+    int64_t needs[MODEL_NEEDS];
+    int64_t priority;
+    int64_t service_ms;
+} Incident;
+
+static void tick(Both *both, int64_t ms)
 {
-    static const char *const queues[LANES] = { "a", "b", "c" };
-    static const char *const wants[UNITS + 1] = { NULL, "m=1", "m=2", "m=3" };
-    char text[32];
-    snprintf(text, sizeof text, "add:%s:%lld", queues[lane], (long long)need);
-    note(both, text);
+    both->rig->now.wall_ms += ms;
+    both->rig->now.boot_ms += ms;
+}
+
+static void do_add(Both *both, const Incident *incident)
+{
+    Model *model = both->model;
     Job job = rig_job();
-    job.queue = slice_text(queues[lane]);
-    if (need)
-        job.resources = slice_of(wants[need], 4);
-    both->rig->now.wall_ms++;
-    both->rig->now.boot_ms++;
-    Model *model = &both->model;
-    bool was_owed = model->lanes[lane].owed && head_of_lane(model, lane);
-    if (!was_owed) {
-        model->lanes[lane].owed = false;
-        if (model->lanes[lane].tour < model->tour)
-            model->lanes[lane].tour = model->tour;
+    Buf wants = { 0 };
+    for (unsigned i = 0; i < MODEL_NEEDS; i++) {
+        if (!incident->needs[i])
+            continue;
+        buf_printf(&wants, "%s=%lld", managers[i], (long long)incident->needs[i]);
+        buf_add_char(&wants, '\0');
     }
-    assert_true(model->count < JOBS_MAX);
-    JobId id = rig_add(both->rig, &job);
-    model->jobs[model->count++] = (ModelJob){ .id = id,
-                                              .dt_ms = both->rig->now.wall_ms,
-                                              .need = need,
-                                              .lane = lane,
-                                              .waits = true };
-    model_pass(model);
-    compare(both);
+    job.tenant = slice_text(tenants[model->lanes[incident->lane].tenant]);
+    job.queue = slice_text(queues[incident->lane]);
+    job.resources = buf_slice(&wants);
+    job.priority = incident->priority;
+    job.service_ms = incident->service_ms;
+    tick(both, 1);
+    assert_true(model->count < MODEL_JOBS_MAX);
+    ModelJob *added = &model->jobs[model->count++];
+    *added = (ModelJob){ .id = rig_add(both->rig, &job),
+                         .lane = incident->lane,
+                         .priority = incident->priority,
+                         .dt_ms = both->rig->now.wall_ms,
+                         .service_ms = incident->service_ms };
+    memcpy(added->needs, incident->needs, sizeof added->needs);
+    buf_done(&wants);
 }
 
 static void do_end(Both *both, unsigned which)
 {
-    Model *model = &both->model;
-    unsigned running = running_of(model);
+    Model *model = both->model;
+    unsigned running = model_running(model);
     if (!running)
         return;
     which %= running;
     for (size_t i = 0; i < model->count; i++) {
-        if (!model->jobs[i].runs || which--)
+        ModelJob *job = &model->jobs[i];
+        if (job->state != MODEL_RUNS || which--)
             continue;
-        note(both, "end");
-        model->jobs[i].runs = false;
-        rig_exit(both->rig, model->jobs[i].id, 0);
-        model_pass(model);
-        compare(both);
+        job->state = MODEL_OVER;
+        rig_exit(both->rig, job->id, 0);
         return;
     }
 }
 
-static void settings(NodeSettings *settings)
+static void act(Both *both, ModelJob *job, Action action, ModelState to)
 {
-    settings->slots = SLOTS;
+    if (!job)
+        return;
+    assert_int_equal(rig_act(both->rig, job->id, action), ERR_OK);
+    job->state = to;
 }
 
-static Both both_open(void)
+static void set_priority(Both *both, unsigned lane, int64_t priority)
 {
-    Both both = { .rig = rig_open(settings) };
-    ResourceDef def = resource_default(SLICE_LITERAL("m"), RESOURCE_QUANTITY);
-    Buf value = { 0 };
-    def.quantity = UNITS;
-    resource_pack(&value, &def);
+    Model *model = both->model;
+    for (size_t i = model->count; i-- > 0;) {
+        ModelJob *job = &model->jobs[i];
+        if (job->lane != lane || job->state != MODEL_READY)
+            continue;
+        if (job->needs[0] > model->capacity[0])
+            return; /* a change is a new request: refused (422) */
+        Event event = { .kind = EVENT_ACT, .id = job->id, .action = ACT_PATCH };
+        event.patch = (Patch){ .fields = FIELD_PRIORITY, .priority = priority };
+        assert_int_equal(rig_send(both->rig, event), ERR_OK);
+        job->priority = priority;
+        job->state = MODEL_HELD; /* it leaves its place and comes anew */
+        if (!model_first(model, lane, MODEL_READY))
+            model_forget(model, lane);
+        job->state = MODEL_READY;
+        return;
+    }
+}
+
+static void define(Both *both, const char *table, const char *tenant, const char *key,
+                   Buf *value)
+{
     Event event = { .kind = EVENT_DEFINE,
-                    .table = SLICE_LITERAL(RESOURCE_TABLE),
-                    .key = SLICE_LITERAL("m"),
-                    .value = buf_slice(&value) };
-    assert_int_equal(rig_send(both.rig, event), ERR_OK);
-    buf_done(&value);
+                    .table = slice_text(table),
+                    .tenant = slice_text(tenant),
+                    .key = slice_text(key),
+                    .value = buf_slice(value) };
+    assert_int_equal(rig_send(both->rig, event), ERR_OK);
+    buf_done(value);
+}
+
+static void define_lane(Both *both, unsigned at)
+{
+    ModelLane *lane = &both->model->lanes[at];
+    Buf value = { 0 };
+    lane->def.has_default = true; /* a definition that says nothing is none */
+    lane->def.default_priority = 5;
+    queue_pack(&value, &lane->def);
+    define(both, QUEUE_TABLE, tenants[lane->tenant], queues[at], &value);
+}
+
+static void define_manager(Both *both, unsigned at)
+{
+    bool counts = at < MODEL_MANAGERS;
+    ResourceDef def = resource_default(slice_text(managers[at]),
+                                       counts ? RESOURCE_QUANTITY : RESOURCE_HIGHLANDER);
+    Buf value = { 0 };
+    if (counts)
+        def.quantity = both->model->capacity[at];
+    resource_pack(&value, &def);
+    define(both, RESOURCE_TABLE, "", managers[at], &value);
+}
+
+static void take(Both *both, const Incident *incident)
+{
+    Model *model = both->model;
+    unsigned lane = incident->lane;
+    switch (incident->what) {
+    case ADD:
+        do_add(both, incident);
+        break;
+    case END:
+        do_end(both, incident->amount);
+        break;
+    case HOLD:
+        act(both, model_first(model, lane, MODEL_READY), ACT_HOLD, MODEL_HELD);
+        break;
+    case RELEASE:
+        act(both, model_first(model, lane, MODEL_HELD), ACT_RELEASE, MODEL_READY);
+        break;
+    case CANCEL:
+        act(both, model_first(model, lane, MODEL_READY), ACT_CANCEL, MODEL_OVER);
+        break;
+    case PRIORITY:
+        set_priority(both, lane, incident->priority);
+        break;
+    case PAUSE:
+        model->lanes[lane].def.paused = !model->lanes[lane].def.paused;
+        model->lanes[lane].in_line = false;
+        define_lane(both, lane);
+        break;
+    case WAIT:
+        rig_wait(both->rig, incident->service_ms);
+        break;
+    case QUANTITY:
+        model->capacity[0] = incident->amount;
+        for (unsigned i = 0; i < model->lane_count; i++)
+            if (!model->lanes[i].manager)
+                model->lanes[i].in_line = false;
+        define_manager(both, 0);
+        break;
+    case ROOM:
+        model->slots = incident->amount;
+        rig_slots(both->rig, incident->amount);
+        break;
+    }
+}
+
+static void play(Both *both, const Incident *incident)
+{
+    static const char *const names[] = { "add",      "end",      "hold",  "release",
+                                         "cancel",   "priority", "pause", "wait",
+                                         "quantity", "room" };
+    note(both, " %s", names[incident->what]);
+    if (incident->what == ADD)
+        note(both, ":%s:%lld,%lld,%lld:p%lld:%lldms", queues[incident->lane],
+             (long long)incident->needs[0], (long long)incident->needs[1],
+             (long long)incident->needs[2], (long long)incident->priority,
+             (long long)incident->service_ms);
+    else
+        note(both, ":%s:%u:%lldms", queues[incident->lane], incident->amount,
+             (long long)incident->service_ms);
+    take(both, incident);
+    compare(both);
+}
+
+/* --- Worlds
+ * ------------------------------------------------------------------------------ */
+
+typedef struct Setting {
+    unsigned lanes;
+    unsigned slots;
+    bool by_tenant;
+    int64_t capacity[MODEL_MANAGERS];
+    unsigned tenant_of[MODEL_LANES];
+    QueueDef defs[MODEL_LANES];
+} Setting;
+
+static unsigned opening_slots;
+static bool opening_by_tenant;
+
+static void settings(NodeSettings *settings)
+{
+    settings->slots = opening_slots;
+    settings->fair_tenants = opening_by_tenant;
+}
+
+static Both both_open(const Setting *setting)
+{
+    opening_slots = setting->slots;
+    opening_by_tenant = setting->by_tenant;
+    Both both = { .rig = rig_open(settings), .model = MEM_NEW(Model) };
+    Model *model = both.model;
+    model->lane_count = setting->lanes;
+    model->slots = setting->slots;
+    model->by_tenant = setting->by_tenant;
+    memcpy(model->capacity, setting->capacity, sizeof model->capacity);
+    for (unsigned i = 0; i < MODEL_NEEDS; i++)
+        define_manager(&both, i);
+    for (unsigned i = 0; i < setting->lanes; i++) {
+        model->lanes[i].tenant = setting->tenant_of[i];
+        model->lanes[i].def = setting->defs[i];
+        define_lane(&both, i);
+    }
     return both;
 }
 
-/* What a digit of a history stands for: an add to one of the lanes, or an end. */
-#define EVENTS (LANES * 3 + 1)
-
-static void play(Both *both, unsigned event)
+static void both_close(Both *both)
 {
-    static const int64_t needs[] = { 0, 1, 3 };
-    if (event == EVENTS - 1)
-        do_end(both, 0);
-    else
-        do_add(both, event / 3, needs[event % 3]);
+    rig_close(both->rig);
+    mem_free(both->model);
 }
 
-/* Every third history of four events, ended by ends until nothing runs. */
-static void every_short_history(void **state)
+/* Until nothing runs or waits that could start: then all lanes are even, and the next
+ * history begins as if in a new world. */
+static void run_out(Both *both)
+{
+    Model *model = both->model;
+    for (unsigned i = 0; i < model->lane_count; i++) {
+        if (model->lanes[i].def.paused)
+            play(both, &(Incident){ .what = PAUSE, .lane = i });
+        while (model_first(model, i, MODEL_HELD))
+            play(both, &(Incident){ .what = RELEASE, .lane = i });
+    }
+    while (model_running(model))
+        play(both, &(Incident){ .what = END });
+    for (unsigned i = 0; i < model->lane_count; i++)
+        while (model_first(model, i, MODEL_READY))
+            play(both, &(Incident){ .what = CANCEL, .lane = i });
+}
+
+/* --- Every short history
+ * ------------------------------------------------------------------------------ */
+
+/* Lanes that are alike are used in order: the others are the same history again. */
+static bool is_new(const Incident *incidents, const unsigned *history, unsigned length)
+{
+    unsigned used = 0;
+    for (unsigned i = 0; i < length; i++) {
+        const Incident *incident = &incidents[history[i]];
+        if (incident->what != ADD)
+            continue;
+        if (incident->lane > used)
+            return false;
+        if (incident->lane == used)
+            used++;
+    }
+    return true;
+}
+
+static void every_history(const Setting *setting, const Incident *incidents,
+                          unsigned count, unsigned length)
+{
+    unsigned all = 1;
+    unsigned history[8];
+    for (unsigned i = 0; i < length; i++)
+        all *= count;
+    Both both = both_open(setting);
+    for (unsigned number = 0; number < all; number++) {
+        unsigned rest = number;
+        for (unsigned i = 0; i < length; i++, rest /= count)
+            history[i] = rest % count;
+        if (!is_new(incidents, history, length))
+            continue;
+        both.at = 0;
+        for (unsigned i = 0; i < length; i++)
+            play(&both, &incidents[history[i]]);
+        run_out(&both);
+        if (both.model->count < 100)
+            continue;
+        both_close(&both);
+        both = both_open(setting);
+    }
+    both_close(&both);
+}
+
+#define EVERY(setting, incidents, length)                                                \
+    every_history(&(setting), incidents, sizeof(incidents) / sizeof *(incidents), length)
+
+/* Three lanes share three units and two slots. */
+static void lanes_that_share_a_manager(void **state)
 {
     (void)state;
-    for (unsigned number = 0; number < EVENTS * EVENTS * EVENTS * EVENTS; number += 3) {
-        Both both = both_open();
-        for (unsigned rest = number, i = 0; i < 4; i++, rest /= EVENTS)
-            play(&both, rest % EVENTS);
-        while (running_of(&both.model))
-            do_end(&both, 0);
-        rig_close(both.rig);
-    }
+    static const Setting setting = { .lanes = 3, .slots = 2, .capacity = { 3, 1 } };
+    static const Incident incidents[] = {
+        { .what = ADD, .lane = 0 },
+        { .what = ADD, .lane = 0, .needs = { 1 } },
+        { .what = ADD, .lane = 0, .needs = { 3 } },
+        { .what = ADD, .lane = 1 },
+        { .what = ADD, .lane = 1, .needs = { 2 } },
+        { .what = ADD, .lane = 1, .needs = { 3 } },
+        { .what = ADD, .lane = 2, .needs = { 1 } },
+        { .what = END },
+    };
+    EVERY(setting, incidents, 5);
 }
 
-/* What must hold whatever came before: order within a lane, nothing beyond what there is,
- * and a free slot only where every lane waits for units, one of them for more than there
- * are. */
-static void expect_sound(Both *both)
+/* Jobs that are held, cancelled, made urgent, in queues that are paused; jobs that need
+ * two things, or must not run beside each other. */
+static void lanes_that_people_work_on(void **state)
 {
-    Model *model = &both->model;
-    bool short_of_units = false;
-    bool waits = false;
-    assert_true(units_left(model) >= 0);
-    assert_true(running_of(model) <= SLOTS);
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        const ModelJob *head = head_of_lane(model, lane);
-        for (size_t i = 0; head && i < model->count; i++)
-            if (model->jobs[i].lane == lane && &model->jobs[i] > head)
-                assert_true(model->jobs[i].waits);
-        waits = waits || head;
-        short_of_units = short_of_units || (head && head->need > units_left(model));
-        if (head && running_of(model) < SLOTS)
-            assert_true(head->need > 0);
-    }
-    if (waits && running_of(model) < SLOTS)
-        assert_true(short_of_units);
+    (void)state;
+    static const Setting setting = { .lanes = 2, .slots = 2, .capacity = { 2, 1 } };
+    static const Incident incidents[] = {
+        { .what = ADD, .lane = 0, .needs = { 1 } },
+        { .what = ADD, .lane = 0, .needs = { 2 } },
+        { .what = ADD, .lane = 0, .needs = { 1, 1 }, .priority = 9 },
+        { .what = ADD, .lane = 1, .needs = { 0, 1 } },
+        { .what = ADD, .lane = 1, .needs = { 0, 0, 1 } },
+        { .what = HOLD, .lane = 0 },
+        { .what = RELEASE, .lane = 0 },
+        { .what = CANCEL, .lane = 1 },
+        { .what = PAUSE, .lane = 0 },
+        { .what = END },
+    };
+    EVERY(setting, incidents, 4);
 }
 
-/* The model takes over what the node did, instead of deciding itself. */
-static void follow(Both *both)
+/* One queue of each policy. */
+static void lanes_of_every_policy(void **state)
 {
-    for (size_t i = 0; i < both->model.count; i++) {
-        ModelJob *job = &both->model.jobs[i];
-        JobState state = rig_state(both->rig, job->id);
-        job->runs = state == JOB_RUNNING;
-        job->waits = state == JOB_READY;
+    (void)state;
+    static const Setting setting = { .lanes = 3,
+                                     .slots = 3,
+                                     .capacity = { 3, 1 },
+                                     .defs = { { .policy = POLICY_FAIR },
+                                               { .policy = POLICY_SKIP },
+                                               { .policy = POLICY_BACKFILL } } };
+    static const Incident incidents[] = {
+        { .what = ADD, .lane = 0, .needs = { 3 }, .service_ms = 1000 },
+        { .what = ADD, .lane = 0, .needs = { 2 }, .service_ms = 1000 },
+        { .what = ADD, .lane = 1, .needs = { 2 } },
+        { .what = ADD, .lane = 1 },
+        { .what = ADD, .lane = 2, .needs = { 2 }, .service_ms = 500 },
+        { .what = ADD, .lane = 2, .needs = { 1 }, .service_ms = 100 },
+        { .what = END },
+    };
+    EVERY(setting, incidents, 5);
+}
+
+/* Two lanes of one tenant and one of another, and turns go by tenant. */
+static void lanes_that_share_a_turn(void **state)
+{
+    (void)state;
+    static const Setting setting = { .lanes = 3,
+                                     .slots = 1,
+                                     .by_tenant = true,
+                                     .capacity = { 1, 1 },
+                                     .tenant_of = { 0, 0, 1 } };
+    static const Incident incidents[] = {
+        { .what = ADD, .lane = 0 },
+        { .what = ADD, .lane = 0, .needs = { 1 } },
+        { .what = ADD, .lane = 1 },
+        { .what = ADD, .lane = 1, .needs = { 1 } },
+        { .what = ADD, .lane = 2 },
+        { .what = ROOM, .amount = 2 },
+        { .what = END },
+    };
+    EVERY(setting, incidents, 5);
+}
+
+/* --- Long random histories
+ * ------------------------------------------------------------------------------ */
+
+static QueueDef any_queue(Rng *rng)
+{
+    QueueDef def = { .policy = (QueuePolicy)rng_below(rng, QUEUE_POLICIES) };
+    def.has_slots = rng_percent(rng, 30);
+    def.slots = def.has_slots ? 1 + (uint32_t)rng_below(rng, 2) : 0;
+    def.has_min = def.has_max = rng_percent(rng, 30);
+    def.priority_min = def.has_min ? 1 : 0;
+    def.priority_max = def.has_max ? 10 : 0;
+    def.rate_jobs = rng_percent(rng, 25) ? 1 + (uint32_t)rng_below(rng, 3) : 0;
+    def.rate_ms = def.rate_jobs ? 1000 : 0;
+    def.aging_milli = rng_percent(rng, 30) ? 60000 + (int64_t)rng_below(rng, 600000) : 0;
+    return def;
+}
+
+static Setting any_setting(Rng *rng)
+{
+    Setting setting = { .lanes = 2 + (unsigned)rng_below(rng, 3),
+                        .slots = 1 + (unsigned)rng_below(rng, 4),
+                        .by_tenant = rng_percent(rng, 40) };
+    setting.capacity[0] = 1 + (int64_t)rng_below(rng, 4);
+    setting.capacity[1] = 1 + (int64_t)rng_below(rng, 3);
+    bool plain = rng_percent(rng, 30); /* fair queues alone */
+    for (unsigned i = 0; i < setting.lanes; i++) {
+        setting.tenant_of[i] = (unsigned)rng_below(rng, MODEL_TENANTS);
+        setting.defs[i] = plain ? (QueueDef){ 0 } : any_queue(rng);
     }
-    expect_sound(both);
+    return setting;
+}
+
+static Incident any_incident(Rng *rng, const Model *model)
+{
+    static const Happens kinds[] = { ADD,   ADD,  ADD,     ADD,    ADD,      ADD,
+                                     ADD,   END,  END,     END,    END,      END,
+                                     END,   HOLD, RELEASE, CANCEL, PRIORITY, PAUSE,
+                                     PAUSE, WAIT, WAIT,    WAIT,   QUANTITY, ROOM };
+    Incident incident = { .what = kinds[rng_below(rng, sizeof kinds / sizeof *kinds)],
+                          .lane = (unsigned)rng_below(rng, model->lane_count),
+                          .amount = 1 + (unsigned)rng_below(rng, 4),
+                          .priority = 1 + (int64_t)rng_below(rng, 3),
+                          .service_ms = (int64_t)rng_below(rng, 4) * 300 };
+    for (unsigned i = 0; i < MODEL_MANAGERS; i++)
+        if (rng_percent(rng, 40))
+            incident.needs[i] = 1 + (int64_t)rng_below(rng, (uint64_t)model->capacity[i]);
+    incident.needs[MODEL_MANAGERS] = rng_percent(rng, 10);
+    return incident;
 }
 
 static void long_histories(void **state)
 {
     (void)state;
-    static const char *const queues[LANES] = { "a", "b", "c" };
-    static const char *const wants[UNITS + 1] = { NULL, "m=1", "m=2", "m=3" };
-    Rng rng = { 7 };
-    for (int round = 0; round < 60; round++) {
-        Both both = both_open();
-        for (int i = 0; i < 120; i++) {
-            Model *model = &both.model;
-            size_t which = rng_below(&rng, JOBS_MAX);
-            bool ended = false;
-            for (size_t k = 0; rng_percent(&rng, 45) && k < model->count && !ended; k++) {
-                const ModelJob *job = &model->jobs[(which + k) % model->count];
-                if (!job->runs)
-                    continue;
-                rig_exit(both.rig, job->id, 0);
-                ended = true;
-            }
-            if (!ended) {
-                int64_t need = (int64_t)rng_below(&rng, UNITS + 1);
-                unsigned lane = (unsigned)rng_below(&rng, LANES);
-                Job job = rig_job();
-                job.queue = slice_text(queues[lane]);
-                if (need)
-                    job.resources = slice_of(wants[need], 4);
-                both.rig->now.wall_ms++;
-                both.rig->now.boot_ms++;
-                model->jobs[model->count].need = need;
-                model->jobs[model->count].lane = lane;
-                model->jobs[model->count++].id = rig_add(both.rig, &job);
-            }
-            follow(&both);
+    const char *more = getenv("PAWL_TOURS_ROUNDS"); /* tests/prove/sim runs many */
+    unsigned long rounds = more ? strtoul(more, NULL, 10) : 300;
+    for (unsigned long round = 0; round < rounds; round++) {
+        Rng rng = { round };
+        Setting setting = any_setting(&rng);
+        Both both = both_open(&setting);
+        note(&both, " round %lu:", round);
+        for (unsigned i = 0; i < 120; i++) {
+            Incident incident = any_incident(&rng, both.model);
+            play(&both, &incident);
         }
-        rig_close(both.rig);
+        run_out(&both);
+        both_close(&both);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_short_history),
+        cmocka_unit_test(lanes_that_share_a_manager),
+        cmocka_unit_test(lanes_that_people_work_on),
+        cmocka_unit_test(lanes_of_every_policy),
+        cmocka_unit_test(lanes_that_share_a_turn),
         cmocka_unit_test(long_histories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
