@@ -189,6 +189,14 @@ static void empty_line(Node *node, Manager *manager)
     }
 }
 
+/* A job may be in the line of one and wait in vain for another: all look again. */
+static void look_again(Node *node)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->managers, &at, &entry);)
+        empty_line(node, entry.value);
+}
+
 /* Counts again what the running attempts hold of it. */
 static void recount(Node *node, Manager *manager)
 {
@@ -223,7 +231,7 @@ static void load_resource(Node *node, Slice key, Slice value)
     manager->defined = true;
     resource_define(&manager->resource, &def);
     recount(node, manager);
-    empty_line(node, manager);
+    look_again(node);
 }
 
 void node_define_resource(Node *node, const Event *event)
@@ -243,7 +251,7 @@ void node_define_resource(Node *node, const Event *event)
         load_resource(node, event->key, event->value);
     } else {
         manager->defined = false;
-        empty_line(node, manager);
+        look_again(node);
     }
     node_unstick(node);
 }

@@ -236,7 +236,7 @@ static Say judge(Node *node, const QueueEntry *entry, const Lane *lane, const He
     for (size_t i = 0; i < out->charge_count; i++) {
         Say say = ask(node, entry, lane, head, &out->charges[i]);
         /* Who was let out of a line goes back to it, whatever else he lacks. */
-        bool still = (say == SAY_NOT_ENOUGH || say == SAY_EXHAUSTED) &&
+        bool still = (say == SAY_NOT_ENOUGH || say == SAY_EXHAUSTED) && !lane->wavers &&
                      lane->next_for == out->charges[i].manager;
         if (say > worst || (still && worst != SAY_NOT_THIS)) {
             worst = say;

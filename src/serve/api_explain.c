@@ -134,16 +134,66 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
     }
 }
 
-static void say_running(Saying *saying, const Job *job)
+/* ": reason", as someone gave it. */
+static void say_why(Buf *out, const Job *job)
 {
-    saying->since_ms = job->started_ms;
-    if (job->max_run_ms)
-        saying->until_ms = job->started_ms + job->max_run_ms;
+    if (job->reason.bytes)
+        buf_printf(out, ": " SLICE_FMT, SLICE_ARG(job->reason));
+}
+
+static void say_at(Buf *out, int64_t at_ms, int64_t wall_ms)
+{
+    char text[TIME_TEXT_BYTES];
+    buf_printf(out, " at %s", time_text(at_ms, text));
+    say_in(out, at_ms, wall_ms);
+}
+
+/* "exit status 1" or "signal 9", where there is one. */
+static void say_outcome(Buf *out, const Outcome *outcome)
+{
+    if (outcome->signal)
+        buf_printf(out, " by signal %d", outcome->signal);
+    else if (outcome->exit_status >= 0)
+        buf_printf(out, " with exit status %d", outcome->exit_status);
+}
+
+static void say_running(Saying *saying, const ExplainFacts *facts)
+{
+    const Job *job = facts->job;
+    int64_t expected_ms = job->service_ms ? job->started_ms + job->service_ms : 0;
     bool stopping = job->flags & JOB_CANCELLING;
+    saying->since_ms = job->started_ms;
+    saying->until_ms = job->max_run_ms ? job->started_ms + job->max_run_ms : expected_ms;
     saying->reason = stopping ? "cancelling" : "running";
-    saying->help = stopping ? "pawl kill %s" : NULL;
-    buf_printf(&saying->text, "attempt %u runs on node " SLICE_FMT "%s", job->attempt,
-               SLICE_ARG(job->node), stopping ? "; its end is asked for" : "");
+    saying->help = stopping ? "pawl kill %s" : "pawl logs -f %s";
+    buf_printf(&saying->text, "attempt %u runs on node " SLICE_FMT, job->attempt,
+               SLICE_ARG(job->node));
+    if (facts->slot)
+        buf_printf(&saying->text, ", slot %u", facts->slot);
+    if (stopping)
+        buf_add_text(&saying->text, "; its end is asked for");
+    if (expected_ms > facts->wall_ms) {
+        buf_add_text(&saying->text, "; it should end");
+        say_in(&saying->text, expected_ms, facts->wall_ms);
+    } else if (expected_ms) {
+        buf_add_text(&saying->text, "; it takes longer than expected");
+    }
+}
+
+static void say_stopped(Saying *saying, const Job *job)
+{
+    saying->reason = state_name(job->state);
+    saying->help = "pawl resume %s";
+    if (job->state == JOB_PAUSED) {
+        saying->since_ms = job->started_ms;
+        buf_printf(&saying->text,
+                   "attempt %u is paused until someone resumes it, and keeps its slot",
+                   job->attempt);
+    } else {
+        buf_add_text(&saying->text,
+                     "it is halted, with its progress kept, until someone resumes it");
+    }
+    say_why(&saying->text, job);
 }
 
 static void say_retrying(Saying *saying, const Job *job, int64_t wall_ms)
@@ -151,9 +201,14 @@ static void say_retrying(Saying *saying, const Job *job, int64_t wall_ms)
     saying->reason = "retrying";
     saying->until_ms = job->dt_ms;
     saying->help = "pawl retry %s";
-    buf_printf(&saying->text, "attempt %u ended with %s; it runs again", job->attempt,
+    buf_printf(&saying->text, "attempt %u ended %s", job->attempt,
                code_name(job->outcome.code));
-    say_in(&saying->text, job->dt_ms, wall_ms);
+    say_outcome(&saying->text, &job->outcome);
+    buf_printf(&saying->text, "; retry %u", job->retry_number);
+    if (job->max_retries >= 0)
+        buf_printf(&saying->text, " of %d", job->max_retries);
+    buf_add_text(&saying->text, " follows");
+    say_at(&saying->text, job->dt_ms, wall_ms);
 }
 
 static void say_final(Saying *saying, const Job *job)
@@ -163,6 +218,8 @@ static void say_final(Saying *saying, const Job *job)
     saying->help = job->state == JOB_DONE ? NULL : "pawl retry %s";
     buf_printf(&saying->text, "it is over: %s after %u attempt%s", state_name(job->state),
                job->attempt, job->attempt == 1 ? "" : "s");
+    if (job->state != JOB_DONE && !job->error.bytes)
+        say_outcome(&saying->text, &job->outcome);
     Slice why = job->error.bytes ? job->error : job->reason;
     if (why.bytes)
         buf_printf(&saying->text, " (" SLICE_FMT ")", SLICE_ARG(why));
@@ -176,8 +233,8 @@ static void say(Saying *saying, const ExplainFacts *facts)
         saying->reason = "not_due";
         saying->until_ms = job->dt_ms;
         saying->help = "pawl set %s --at now";
-        buf_add_text(&saying->text, "its time has not come");
-        say_in(&saying->text, job->dt_ms, facts->wall_ms);
+        buf_add_text(&saying->text, "its time has not come: it is due");
+        say_at(&saying->text, job->dt_ms, facts->wall_ms);
         return;
     case JOB_BLOCKED:
         say_blocked(saying, facts);
@@ -189,16 +246,14 @@ static void say(Saying *saying, const ExplainFacts *facts)
         saying->reason = "held";
         saying->help = "pawl release %s";
         buf_add_text(&saying->text, "it is held until someone releases it");
+        say_why(&saying->text, job);
         return;
     case JOB_RUNNING:
-        say_running(saying, job);
+        say_running(saying, facts);
         return;
     case JOB_PAUSED:
     case JOB_HALTED:
-        saying->reason = state_name(job->state);
-        saying->help = "pawl resume %s";
-        buf_printf(&saying->text, "it is %s until someone resumes it",
-                   state_name(job->state));
+        say_stopped(saying, job);
         return;
     case JOB_RETRYING:
         say_retrying(saying, job, facts->wall_ms);
@@ -212,12 +267,29 @@ static void say(Saying *saying, const ExplainFacts *facts)
     }
 }
 
-/* Every reason, in order; the first of them is the one that `reason` tells unless others
- * of the queue go before. */
-static void reasons_json(JsonOut *json, const ExplainFacts *facts)
+static void help_json(JsonOut *json, const Saying *saying)
+{
+    if (saying->command.bytes)
+        json_text(json, "help", buf_slice(&saying->command));
+    else
+        json_cstr(json, "help", saying->help);
+}
+
+/* Every reason, in order. Of a job that is not ready the first is its state, and then
+ * what will still stand in its way when that is over; of a ready one the first is what
+ * `reason` tells, unless others of the queue go before. */
+static void reasons_json(JsonOut *json, const ExplainFacts *facts, const Saying *own)
 {
     char id[ID_TEXT_BYTES];
     json_array(json, "reasons");
+    if (facts->job->state != JOB_READY) {
+        json_object(json, NULL);
+        json_cstr(json, "reason", own->reason);
+        json_text(json, "text", buf_slice(&own->text));
+        help_json(json, own);
+        json_time(json, "until", own->until_ms);
+        json_object_end(json);
+    }
     for (size_t i = 0; i < facts->reason_count; i++) {
         const Reason *reason = &facts->reasons[i];
         Saying saying = { 0 };
@@ -225,10 +297,7 @@ static void reasons_json(JsonOut *json, const ExplainFacts *facts)
         json_object(json, NULL);
         json_cstr(json, "reason", saying.reason);
         json_text(json, "text", buf_slice(&saying.text));
-        if (saying.command.bytes)
-            json_text(json, "help", buf_slice(&saying.command));
-        else
-            json_null(json, "help");
+        help_json(json, &saying);
         json_time(json, "until", saying.until_ms);
         if (reason->key.bytes)
             json_text(json, "resource", reason->key);
@@ -268,10 +337,7 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     json_cstr(json, "reason", saying.reason);
     json_text(json, "text", buf_slice(&saying.text));
     say_command(&saying, job);
-    if (saying.command.bytes)
-        json_text(json, "help", buf_slice(&saying.command));
-    else
-        json_cstr(json, "help", saying.help);
+    help_json(json, &saying);
     json_time(json, "since", saying.since_ms);
     json_time(json, "until", saying.until_ms);
     if (job->state == JOB_READY) {
@@ -285,7 +351,7 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     json_int(json, "total", facts->node.slots);
     json_int(json, "used", facts->node.slots_used);
     json_object_end(json);
-    reasons_json(json, facts);
+    reasons_json(json, facts, &saying);
     json_object_end(json);
     buf_done(&saying.text);
     buf_done(&saying.command);
@@ -294,6 +360,22 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
 /* --- Collecting the facts
  * --------------------------------------------------------------- */
 
+typedef struct Aging {
+    const Job *job;
+    int64_t age_ms;
+} Aging;
+
+static void take_aging(void *context, const Definition *definition)
+{
+    Aging *aging = context;
+    QueueDef def;
+    if (slice_equal(definition->tenant, aging->job->tenant) &&
+        slice_equal(definition->key, aging->job->queue) &&
+        !queue_unpack(definition->value, &def))
+        aging->age_ms = queue_age_ms(&def);
+}
+
+/* In the order of the queue, which is that of its priorities or, with aging, another. */
 static void count_ahead(ExplainFacts *facts, Call *call, Store *store)
 {
     const Job *job = facts->job;
@@ -302,7 +384,15 @@ static void count_ahead(ExplainFacts *facts, Call *call, Store *store)
                   .queue = job->queue,
                   .pull = job->flags & JOB_PULL,
                   .limit = EXPLAIN_AHEAD_MAX };
+    Aging aging = { .job = job };
     Loaded loaded = { 0 };
+    call->err = store->kind->definitions(store, SLICE_LITERAL(QUEUE_TABLE), take_aging,
+                                         &aging, &call->why);
+    if (call->err)
+        return;
+    load.age_ms = aging.age_ms;
+    if (job->flags & JOB_SEGREGATED)
+        load.key = job->type;
     call->err = store->kind->load(store, &load, &loaded, &call->why);
     while (!call->err && facts->ahead < loaded.count &&
            loaded.jobs[facts->ahead].id != job->id)
@@ -335,15 +425,39 @@ static void read_facts(Call *call, Store *store)
 
 typedef struct ReasonList {
     Arena *arena;
+    bool ready;
     Reason *items;
     size_t count;
     size_t capacity;
 } ReasonList;
 
+/* What is so only for the moment says nothing about a job that may not start yet. */
+static bool lasts(ReasonKind kind)
+{
+    switch (kind) {
+    case REASON_DRAINING:
+    case REASON_DISABLED:
+    case REASON_QUEUE_PAUSED:
+    case REASON_RESOURCE_MISSING:
+    case REASON_RESOURCE_SMALL:
+        return true;
+    case REASON_QUEUE_FULL:
+    case REASON_QUEUE_RATE:
+    case REASON_NODE_FULL:
+    case REASON_RESOURCE_BUSY:
+    case REASON_RESOURCE_KEPT:
+    case REASON_HIGHLANDER:
+        return false;
+    }
+    return false;
+}
+
 static void take_reason(void *context, const Reason *reason)
 {
     ReasonList *list = context;
     Reason copy = *reason;
+    if (!list->ready && !lasts(reason->kind))
+        return;
     copy.key = slice_copy(list->arena, reason->key);
     copy.text = slice_copy(list->arena, reason->text);
     MEM_PUSH(list->items, list->count, list->capacity) = copy;
@@ -356,9 +470,12 @@ static void look_at_node(Call *call, Daemon *daemon)
     const Node *node = daemon_node(daemon);
     facts->node = node_facts(node);
     facts->enabled = node_settings(node)->enabled;
-    if (facts->job->state != JOB_READY)
+    RunningJob running;
+    if (node_running_find(node, facts->job->id, &running))
+        facts->slot = running.slot;
+    if (state_in(facts->job->state, STATES_FINAL | STATES_OWNED))
         return;
-    ReasonList list = { .arena = &call->arena };
+    ReasonList list = { .arena = &call->arena, .ready = facts->job->state == JOB_READY };
     node_reasons(node, facts->job, clock_now(), take_reason, &list);
     facts->reason_count = list.count;
     facts->reasons =

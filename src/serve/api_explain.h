@@ -20,7 +20,8 @@ typedef struct ExplainFacts {
     uint32_t ahead;        /* ready jobs of its lane that go first */
     bool ahead_more;       /* at least so many */
     bool disabled;         /* blocked: its type has a handler, which is switched off */
-    const Reason *reasons; /* ready: what stands in the way, in order */
+    uint32_t slot;         /* running: where; 0: not here */
+    const Reason *reasons; /* what stands in the way of a waiting job, in order */
     size_t reason_count;
 } ExplainFacts;
 
