@@ -8,11 +8,6 @@
 
 #define TRIES_MAX 60 /* of a request with a key, before the calm */
 
-static const Slice tenants[] = { { "acme", 4 }, { "beta", 4 } };
-static const Slice queues[] = {
-    { "fast", 4 }, { "slow", 4 }, { "mail", 4 }, { "etl", 3 }
-};
-
 static Machine *any_machine(World *world)
 {
     Machine *machine = world->machines[below(world, world->profile.machines)];
@@ -26,7 +21,7 @@ static Job any_job(World *world, const Machine *machine)
 {
     Job job = job_default();
     job.type = SLICE_LITERAL("run");
-    job.queue = queues[below(world, world->profile.queues)];
+    job.queue = sim_queues[below(world, world->profile.queues)];
     job.command = SLICE_LITERAL("work\0");
     job.priority = (int64_t)below(world, 5) - 2;
     if (chance(world, 15))
@@ -99,7 +94,7 @@ static void fill_lines(World *world, Submission *submission, Slice tenant)
 static void add(World *world, const Machine *machine)
 {
     Submission *submission = truth_submission(world, machine->index);
-    Slice tenant = tenants[below(world, 2)];
+    Slice tenant = sim_tenants[below(world, 2)];
     submission->lines = chance(world, 25);
     submission->count = 1;
     if (submission->lines)
@@ -171,7 +166,7 @@ static void patch_job(World *world, JobTruth *job)
     }
     if (chance(world, 30)) {
         patch.fields |= FIELD_QUEUE;
-        patch.queue = queues[below(world, world->profile.queues)];
+        patch.queue = sim_queues[below(world, world->profile.queues)];
     }
     if (chance(world, 30)) {
         patch.fields |= FIELD_RUN_AT;
@@ -220,12 +215,12 @@ static void define_handler(World *world, Machine *machine)
     Event event = { .kind = EVENT_DEFINE,
                     .request = truth_request(world, &request),
                     .table = SLICE_LITERAL(HANDLER_TABLE),
-                    .tenant = tenants[below(world, 2)],
+                    .tenant = sim_tenants[below(world, 2)],
                     .key = SLICE_LITERAL("run"),
                     .flag = chance(world, 30) };
     handler.disabled = chance(world, 25);
     if (chance(world, 30))
-        handler.queue = queues[below(world, world->profile.queues)];
+        handler.queue = sim_queues[below(world, world->profile.queues)];
     if (chance(world, 70))
         handler_pack(&value, &handler);
     event.value = buf_slice(&value);
@@ -241,8 +236,8 @@ void client_step(World *world)
     if (!machine)
         return;
     if (chance(world, 5) || !machine->limited)
-        limits_change(world, machine, tenants[below(world, 2)],
-                      queues[below(world, world->profile.queues)]);
+        limits_change(world, machine, sim_tenants[below(world, 2)],
+                      sim_queues[below(world, world->profile.queues)]);
     else if (chance(world, 2))
         define_handler(world, machine);
     else if (chance(world, world->profile.act_percent))
@@ -284,7 +279,7 @@ void client_calm(World *world)
         if (!machine->node)
             continue;
         if (!machine->lifted)
-            limits_lift(world, machine, tenants, queues);
+            limits_lift(world, machine, sim_tenants, sim_queues);
         machine->lifted = true;
         Calm calm = { world, machine };
         JobQuery all = { .limit = 1000000 };

@@ -157,6 +157,18 @@ bool machine_ingest(Machine *machine)
     return true;
 }
 
+/* Planted defects of windows; whether the answer gets lost. */
+static bool loses(const Machine *machine, SimAsk *ask)
+{
+    Bug bug = machine->world->options.bug;
+    if (ask->load.kind != LOAD_WINDOW || ask->err)
+        return false;
+    if (bug == BUG_FIRST_LEFT_OUT && ask->loaded.count > 1)
+        memmove(ask->loaded.jobs, ask->loaded.jobs + 1,
+                --ask->loaded.count * sizeof *ask->loaded.jobs);
+    return bug == BUG_WINDOW_LOST && slice_equal(ask->load.queue, sim_queues[0]);
+}
+
 bool machine_answer(Machine *machine)
 {
     if (!machine->node)
@@ -176,7 +188,10 @@ bool machine_answer(Machine *machine)
             ask->err = machine->store->kind->load(machine->store, &ask->load,
                                                   &ask->loaded, &why);
         machine->world->counts.load_failures += ask->err != ERR_OK;
-        push_answer(machine, ask);
+        if (loses(machine, ask))
+            ask_free(ask);
+        else
+            push_answer(machine, ask);
         return true;
     }
     return false;

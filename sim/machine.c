@@ -440,9 +440,12 @@ static void decide(Machine *machine, SimTurn *turn)
     take_news(machine, &collected);
     take_calls(machine, &collected);
     turn->sequence = ++machine->sequence;
-    node_step(machine->node, machine_now(machine), collected.events, collected.count,
-              &turn->out);
+    Now now = machine_now(machine);
+    if (machine->world->options.bug == BUG_CLOCK_STUCK)
+        now.boot_ms = machine->turns.begun_boot;
+    node_step(machine->node, now, collected.events, collected.count, &turn->out);
     node_check(machine->node);
+    turns_stepped(machine->world, machine, &turn->out);
     machine->world->counts.turns++;
     if (collected.count || turn->out.adds.count || turn->out.batch.count)
         trace_turn(machine, turn, collected.count);

@@ -9,6 +9,7 @@
 #include "core/node.h"
 #include "journal/memory.h"
 #include "sim/launcher.h"
+#include "sim/turns.h"
 #include "sim/world.h"
 #include "store/memory.h"
 
@@ -48,6 +49,7 @@ typedef struct SimCall { /* from a client */
 #define SNAPSHOTS_MAX 4
 
 struct Machine {
+    Turns turns;
     bool limited; /* it has resources to wait for */
     bool lifted;  /* its limits are, for the calm */
     struct World *world;

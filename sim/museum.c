@@ -41,10 +41,27 @@ const char *bug_name(Bug bug)
         return "limits-forgotten";
     case BUG_BOOKINGS_FORGOTTEN:
         return "bookings-forgotten";
+    case BUG_WINDOW_LOST:
+        return "window-lost";
+    case BUG_FIRST_LEFT_OUT:
+        return "first-left-out";
+    case BUG_CLOCK_STUCK:
+        return "clock-stuck";
     case BUGS:
         break;
     }
     return "?";
+}
+
+const char *bug_breaks(Bug bug)
+{
+    static const char *const broken[BUGS] = {
+        [BUG_BOOKINGS_FORGOTTEN] = "I14: ",
+        [BUG_WINDOW_LOST] = "I16: ",
+        [BUG_FIRST_LEFT_OUT] = "I8: ",
+        [BUG_CLOCK_STUCK] = "I17: ",
+    };
+    return broken[bug];
 }
 
 Err bug_parse(Slice name, Bug *out_bug)

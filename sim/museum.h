@@ -30,10 +30,16 @@ typedef enum Bug {
     BUG_APPLIED_TOO_EARLY,    /* the store is said to have what it has not */
     BUG_LIMITS_FORGOTTEN,     /* a restart does not load queues and resources */
     BUG_BOOKINGS_FORGOTTEN,   /* ... or what running jobs hold */
+    BUG_WINDOW_LOST,          /* the answers about one queue get lost */
+    BUG_FIRST_LEFT_OUT,       /* answers leave out the first job of a lane */
+    BUG_CLOCK_STUCK,          /* the core is always told the same time */
     BUGS,
 } Bug;
 
 const char *bug_name(Bug bug);
+
+/* The invariant that must be seen broken by it; NULL: whichever. */
+const char *bug_breaks(Bug bug);
 MUST_CHECK Err bug_parse(Slice name, Bug *out_bug);
 
 #endif

@@ -289,6 +289,7 @@ void machine_start(Machine *machine)
     machine->starts_from = 0;
     machine->room_told = true;
     machine->drain_told = false;
+    turns_begin(machine);
     if (!open_disk(machine))
         return;
     truth_recovered(world, machine);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* turns.h - that everyone's turn comes: no lane waits for ever (I16), and whatever
+ * happens is followed by a pass (I17). */
+#ifndef SIM_TURNS_H
+#define SIM_TURNS_H
+
+#include "core/effect.h"
+#include "core/node.h"
+
+struct World;
+struct Machine;
+
+#define SIM_TENANTS 2
+#define SIM_QUEUES  4
+extern const Slice sim_tenants[SIM_TENANTS];
+extern const Slice sim_queues[SIM_QUEUES];
+
+typedef struct Turns {
+    uint32_t others[SIM_TENANTS]
+                   [SIM_QUEUES]; /* starts while this lane could have had one */
+    uint64_t passes;
+    int64_t begun_boot;
+    int64_t pass_boot; /* when the last one was */
+} Turns;
+
+/* The node begins: nothing is owed to anyone. */
+void turns_begin(struct Machine *machine);
+
+/* It is about to decide this claim. */
+void turns_claim(struct World *world, struct Machine *machine, const Job *job);
+
+/* It has taken a step. */
+void turns_stepped(struct World *world, struct Machine *machine, const Outbox *out);
+
+#endif
