@@ -34,7 +34,7 @@ typedef struct Both {
     size_t at;
 } Both;
 
-static void note(Both *both, const char *format, ...)
+PRINTF_LIKE(2, 3) static void note(Both *both, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
