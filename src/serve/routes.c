@@ -321,9 +321,20 @@ const char *method_name(Method method)
     return "?";
 }
 
+/* Resources and nodes are everyone's: their `tenant` only says whose part is shown. */
+static bool changes_shared(const Route *route)
+{
+    Slice path = slice_text(route->path);
+    return route->method != METHOD_GET &&
+           (slice_starts(path, SLICE_LITERAL(API "/resources")) ||
+            slice_starts(path, SLICE_LITERAL(API "/nodes")));
+}
+
 RouteTenant route_tenant(const Route *route)
 {
     Slice rest = slice_text(route->params);
+    if (changes_shared(route))
+        return ROUTE_OF_ALL;
     if (slice_starts(slice_text(route->path), SLICE_LITERAL("/{client}/")))
         return ROUTE_BY_PATH;
     while (rest.bytes)

@@ -171,6 +171,20 @@ def test_a_foreign_id_answers_exactly_like_an_unknown_one(node, things):
     assert node.api().job(things["foreign"] + "?tenant=b")["state"] == "done"
 
 
+def test_what_belongs_to_all_is_not_changed_by_a_token_of_one(node, things):
+    """Resources, nodes, settings, processors, tenants and tokens, even with admin."""
+    admin = Client(node, things["one"]["admin"])
+    sysid = node.api().get("/nodes")["items"][0]["sysid"]
+    for method, path, body in (("PUT", "/resources/disk", {"kind": "quantity"}),
+                               ("DELETE", "/resources/disk", None),
+                               ("PATCH", f"/nodes/{sysid}", {"slots": 1}),
+                               ("PATCH", "/config", {"enabled": False}),
+                               ("PUT", "/processors/p", {"command": ["true"]}),
+                               ("PUT", "/tenants/a", {"max_queued": 0}),
+                               ("POST", "/tokens", {"name": "x", "scopes": ["admin"]})):
+        assert admin.code(method, path, body) == (403, "tenant_not_allowed"), path
+
+
 def test_tokens_are_made_listed_and_revoked(node, things):
     """The secret is shown once; a revoked token is refused at once."""
     admin = Client(node, things["all"]["admin"])
