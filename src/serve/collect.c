@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "base/text.h"
+#include "serve/cluster.h"
 #include "serve/notify.h"
 #include "serve/security.h"
 
@@ -174,7 +175,9 @@ static void take_keeper_news(Daemon *daemon, const KeeperNews *news)
 {
     daemon->store_failing = news->err != ERR_OK;
     daemon->store_full = news->err == ERR_FULL;
-    if (news->refused)
+    if (news->lost)
+        cluster_refused(daemon);
+    if (news->refused && !daemon->cluster_link)
         log_event(LOG_ERROR, "store.refused", "operations=%llu",
                   (unsigned long long)news->refused);
     if (news->ops)
@@ -605,6 +608,7 @@ void daemon_collect(Daemon *daemon, Now now)
         uv_async_send(&daemon->wake); /* calls see the turn after it */
         return;
     }
+    cluster_collect(daemon, now);
     take_answers(daemon);
     take_runner(daemon);
     take_calls(daemon);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "serve/claim_key.h"
+#include "serve/cluster.h"
 #include "serve/loop.h"
 #include "serve/processors.h"
 #include "serve/security.h"
@@ -166,29 +167,17 @@ static Err open_data(Daemon *daemon, Error *why)
     return err ? err : claim_key_load(dir, &daemon->claim_key, why);
 }
 
-/* SQLite gives the files beside its own the same mode; so its own is made first, for
- * payloads are no one else's business. */
-static Err make_private(const char *url, Error *why)
-{
-    const char *path = url + strlen("sqlite:");
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return error_errno(why, "cannot open %s", path);
-    int failed = fchmod(fd, 0600);
-    close(fd);
-    return failed ? error_errno(why, "cannot make %s private", path) : ERR_OK;
-}
-
 static Err open_store(Daemon *daemon, Error *why)
 {
     if (strncmp(daemon->store_url, "sqlite:", 7) == 0) {
-        Err err = make_private(daemon->store_url, why);
+        Err err = file_make_private(daemon->store_url + strlen("sqlite:"), why);
         if (err)
             return err;
     }
     snprintf(daemon->cluster, sizeof daemon->cluster, "%llx",
              (unsigned long long)daemon->identity.cluster);
-    StoreOptions options = { .cluster = daemon->cluster };
+    bool own = strncmp(daemon->store_url, "postgres", 8) != 0;
+    StoreOptions options = { .cluster = own ? daemon->cluster : NULL };
     return store_await(daemon->store_url, &options, &daemon->store, why);
 }
 
@@ -256,6 +245,7 @@ static Err open_node(Daemon *daemon, Error *why)
         .sysid = slice_text(daemon->identity.sysid),
         .number = daemon->identity.number,
         .seed = daemon->identity.cluster ^ daemon->identity.epoch,
+        .shared = daemon->cluster_link != NULL,
         .settings = daemon->options.settings,
     };
     daemon->node_first = options.settings;
@@ -274,12 +264,14 @@ static Err open_node(Daemon *daemon, Error *why)
     if (err)
         return err;
     daemon_declare(daemon);
-    err = load_into(daemon, &(Load){ .kind = LOAD_LANES }, node_load_lane, why);
-    if (!err)
+    uint32_t owner = cluster_owner(daemon);
+    Load lanes = { .kind = LOAD_LANES, .owner = owner };
+    err = load_into(daemon, &lanes, node_load_lane, why);
+    if (!err && !owner)
         err = daemon_load_held(daemon, why);
     if (err)
         return err;
-    Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };
+    Load running = { .kind = LOAD_RUNNING, .lock = options.sysid, .owner = owner };
     err = load_into(daemon, &running, node_load_running, why);
     return err ? err : daemon_load_versions(daemon, why);
 }
@@ -398,8 +390,9 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data,       open_store,        tenure_begin, open_journal, open_node,
-        processors_open, daemon_open_doors, open_web,     open_runner,
+        open_data,    open_store,   cluster_begin,     tenure_begin,
+        open_journal, cluster_join, open_node,         processors_open,
+        daemon_open_doors, open_web, open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i] == daemon_open_doors)
@@ -444,6 +437,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
                              .at_once = options->ack_store };
     daemon->keeper = keeper_open(&keeper);
     node_recovered(daemon->node);
+    cluster_start(daemon);
     processors_start(daemon);
     err = drop_open(daemon, &daemon->drop, why);
     if (err == ERR_FULL) {
@@ -551,6 +545,7 @@ static void free_memory(Daemon *daemon)
 void daemon_close(Daemon *daemon)
 {
     daemon->not_ready = NOT_DRAINING;
+    cluster_close(daemon);
     keeper_stop(daemon->keeper);
     reader_close(daemon->reader);
     close_http(daemon);

@@ -3,6 +3,8 @@
  * and telling everyone who listens. */
 #include "serve/inside.h"
 
+#include "serve/cluster.h"
+
 #include "serve/alerts.h"
 
 #include "base/log.h"
@@ -64,7 +66,8 @@ static void reply(Daemon *daemon, const Effect *effect)
     if (!map_remove(&daemon->open_calls, effect->request))
         return; /* no one waits */
     call->err = effect->err;
-    call->problem = effect->problem;
+    if (effect->problem) /* another node's word lives only as long as the turn */
+        call->problem = slice_cstr(&call->arena, slice_text(effect->problem));
     if (effect->detail.bytes)
         error_set(&call->why, effect->err, SLICE_FMT, SLICE_ARG(effect->detail));
     call->refused_count = effect->refused_count;
@@ -158,6 +161,7 @@ static void start_process(Daemon *daemon, const Job *job, const Handler *handler
         .children_now = slice_is(running.children, "immediate"),
     };
     tell(daemon->runner, &order);
+    cluster_started(daemon, job->id, job->attempt);
     buf_done(&document);
     buf_done(&variables);
     arena_done(&arena);
@@ -205,6 +209,11 @@ void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number)
 static void start(Daemon *daemon, const Effect *effect)
 {
     StartHow how = { effect->deadline_ms, effect->slot, effect->warm };
+    if (!cluster_may_start(daemon)) {
+        Job late = { .id = effect->id, .attempt = effect->attempt };
+        cannot_start(daemon, &late, "the lease of this node is over", true);
+        return;
+    }
     Body *body = bodies_take(&daemon->bodies, effect->id);
     Job job;
     if (body && !body_job(body, &job)) {

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define IDENTITY_FILE       "identity"
@@ -61,6 +62,16 @@ Err file_replace(const char *dir, const char *name, const char *text, Error *why
     if (err)
         return error_set(why, err, "cannot write %s: %s", path, err_name(err));
     return ERR_OK;
+}
+
+Err file_make_private(const char *path, Error *why)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(why, "cannot open %s", path);
+    int failed = fchmod(fd, 0600);
+    close(fd);
+    return failed ? error_errno(why, "cannot make %s private", path) : ERR_OK;
 }
 
 static uint64_t random_u64(void)
@@ -115,10 +126,31 @@ static Err read_existing(const char *path, Identity *out, bool *out_found, Error
     return ERR_OK;
 }
 
+static Err write_identity(const char *data_dir, const Identity *identity, Error *why)
+{
+    char text[IDENTITY_BYTES_MAX];
+    snprintf(text, sizeof text, "sysid=%s\nnumber=%u\ncluster=%llx\nepoch=%llu\n",
+             identity->sysid, identity->number, (unsigned long long)identity->cluster,
+             (unsigned long long)identity->epoch);
+    return file_replace(data_dir, IDENTITY_FILE, text, why);
+}
+
+Err identity_number(const char *data_dir, Identity *identity, uint16_t number, Error *why)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/journal", data_dir);
+    if (access(path, F_OK) == 0)
+        return error_set(why, ERR_CONFLICT,
+                         "this node has given ids as node %u, but the store has it as "
+                         "node %u: start it with a new --data, or on its own store",
+                         identity->number, number);
+    identity->number = number;
+    return write_identity(data_dir, identity, why);
+}
+
 Err identity_begin(const char *data_dir, Identity *out, Error *why)
 {
     char path[PATH_MAX];
-    char text[IDENTITY_BYTES_MAX];
     Identity identity = { 0 };
     bool found;
     snprintf(path, sizeof path, "%s/" IDENTITY_FILE, data_dir);
@@ -128,10 +160,7 @@ Err identity_begin(const char *data_dir, Identity *out, Error *why)
     if (!found)
         make_new(&identity);
     identity.epoch++;
-    snprintf(text, sizeof text, "sysid=%s\nnumber=%u\ncluster=%llx\nepoch=%llu\n",
-             identity.sysid, identity.number, (unsigned long long)identity.cluster,
-             (unsigned long long)identity.epoch);
-    err = file_replace(data_dir, IDENTITY_FILE, text, why);
+    err = write_identity(data_dir, &identity, why);
     if (err == ERR_FULL && found) {
         /* The count of lives can wait; a daemon that cannot start cannot make room. */
         log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);

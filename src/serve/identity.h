@@ -24,6 +24,11 @@ typedef struct Identity {
  * before it returns. */
 MUST_CHECK Err identity_begin(const char *data_dir, Identity *out, Error *why);
 
+/* Another number, durably: the one it had is taken by another node of the store. Only
+ * before it has given ids: ERR_CONFLICT if there is a journal. */
+MUST_CHECK Err identity_number(const char *data_dir, Identity *identity, uint16_t number,
+                               Error *why);
+
 /* One daemon per data directory: holds <data>/pawl.lock until the process ends.
  * ERR_BUSY names the process that has it. Returns the descriptor. */
 MUST_CHECK Err identity_lock(const char *data_dir, int *out_fd, Error *why);
@@ -31,5 +36,10 @@ MUST_CHECK Err identity_lock(const char *data_dir, int *out_fd, Error *why);
 /* Writes a small file whole or not at all: temporary name, fsync, rename, fsync. */
 MUST_CHECK Err file_replace(const char *dir, const char *name, const char *text,
                             Error *why);
+
+/* Makes the file, if there is none, and keeps others out of it. SQLite gives the files
+ * beside its own the same mode; so its own is made first, for payloads are no one else's
+ * business. */
+MUST_CHECK Err file_make_private(const char *path, Error *why);
 
 #endif

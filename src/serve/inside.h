@@ -37,6 +37,7 @@ typedef struct Turn {
     bool answers;                   /* someone waits for it */
     size_t early[EARLY_STARTS_MAX]; /* effects: starts that are prepared and wait */
     size_t early_count;
+    bool begun; /* what need not wait for a shared store has gone out */
 } Turn;
 
 typedef struct TurnMark { /* where in the journal a turn ended */
@@ -52,6 +53,7 @@ struct Daemon {
     Identity identity;
     ClaimKey claim_key;
     Tenure tenure;
+    struct ClusterLink *cluster_link; /* NULL: the store is not shared */
     int lock_fd;
     char cluster[32];
     char data_dir[DAEMON_PATH_BYTES];

@@ -67,6 +67,15 @@ static uint64_t count_refused(const OpResult *results, size_t count)
     return refused;
 }
 
+static uint64_t count_lost(const Intake *intake)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < intake->batch.count; i++)
+        lost +=
+            intake->results[i] == OP_LOST && cluster_needs_owner(&intake->batch.ops[i]);
+    return lost;
+}
+
 static void intake_done(Intake *intake)
 {
     batch_done(&intake->batch);
@@ -215,7 +224,8 @@ static Err ingest_one(Keeper *keeper, bool *out_any)
     tell(keeper,
          (KeeperNews){ .commit_seconds = seconds_now() - begun,
                        .ops = intake->batch.count,
-                       .refused = count_refused(intake->results, intake->batch.count) });
+                       .refused = count_refused(intake->results, intake->batch.count),
+                       .lost = count_lost(intake) });
     return ERR_OK;
 }
 

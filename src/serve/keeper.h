@@ -55,6 +55,7 @@ typedef struct KeeperNews {
     double commit_seconds;
     uint64_t ops;
     uint64_t refused; /* operations whose guard failed: never on an owned store */
+    uint64_t lost;    /* of them: decisions about jobs that are another node's */
 } KeeperNews;
 
 typedef struct KeeperOptions {

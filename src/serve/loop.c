@@ -5,6 +5,7 @@
 #include "serve/inside.h"
 
 #include "base/log.h"
+#include "serve/cluster.h"
 #include "serve/settings.h"
 
 #include <signal.h>
@@ -145,7 +146,7 @@ static void run_turn(Daemon *daemon)
     turn(daemon);
     Now now = clock_now();
     private_idle(daemon, now);
-    if (daemon->stop && may_leave(daemon, now)) {
+    if (cluster_must_restart(daemon) || (daemon->stop && may_leave(daemon, now))) {
         uv_stop(&daemon->loop);
         return;
     }
@@ -256,7 +257,7 @@ int daemon_run(Daemon *daemon)
         uv_run(&daemon->loop, UV_RUN_DEFAULT);
         pthread_mutex_lock(&daemon->turning);
     } while (daemon->stop == STOP_JOBS && !may_leave(daemon, clock_now()));
-    return 0;
+    return cluster_must_restart(daemon) && !daemon->stop ? DAEMON_AGAIN : 0;
 }
 
 static void close_handle(uv_handle_t *handle, void *context)

@@ -3,6 +3,7 @@
 #include "serve/serve.h"
 
 #include "base/log.h"
+#include "serve/cluster.h"
 #include "serve/config.h"
 #include "serve/daemon.h"
 #include "serve/tls.h"
@@ -243,6 +244,19 @@ static void keep_memory_small(void)
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
+/* A node that was given up by the others comes back as soon as the store lets it. */
+static Daemon *open_again(const DaemonOptions *options)
+{
+    for (;;) {
+        Daemon *daemon;
+        Error why = { 0 };
+        if (!daemon_open(options, &daemon, &why))
+            return daemon;
+        log_event(LOG_ERROR, "node.waiting", "why=\"%s\"", why.text);
+        sleep(1);
+    }
+}
+
 static int serve(const ServeOptions *options, Config *config)
 {
     Error why = { 0 };
@@ -264,14 +278,21 @@ static int serve(const ServeOptions *options, Config *config)
     daemon_with.reload_context = &context;
     daemon_with.declared = &config->declared;
     Err err = daemon_open(&daemon_with, &daemon, &why);
-    buf_done(&url);
     if (err) {
+        buf_done(&url);
         fprintf(stderr, "pawl: %s [%s]\n", why.text, err_name(err));
         return 1;
     }
     greet(daemon);
     int status = daemon_run(daemon);
+    while (status == DAEMON_AGAIN) {
+        snprintf(listen, sizeof listen, "%s", daemon_facts(daemon)->listen);
+        daemon_close(daemon);
+        daemon = open_again(&daemon_with);
+        status = daemon_run(daemon);
+    }
     daemon_close(daemon);
+    buf_done(&url);
     return status;
 }
 

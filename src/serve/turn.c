@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "serve/alerts.h"
+#include "serve/cluster.h"
 #include "serve/security.h"
 
 /* Of a large bulk only the first jobs can start soon. */
@@ -31,7 +32,7 @@ static Turn *take_turn(Daemon *daemon)
         return MEM_NEW(Turn);
     daemon->spare = turn->next;
     turn->next = NULL;
-    turn->answers = false;
+    turn->answers = turn->begun = false;
     turn->early_count = 0;
     return turn;
 }
@@ -143,6 +144,8 @@ static bool alone(const Daemon *daemon)
 static void start_early(Daemon *daemon, Turn *turn)
 {
     const Outbox *out = &turn->out;
+    if (daemon->cluster_link)
+        return; /* its lease is asked when it is really to begin */
     for (size_t i = 0; i < out->effect_count && turn->early_count < EARLY_STARTS_MAX; i++)
         if (out->effects[i].kind == EFFECT_START && out->effects[i].wait != WAIT_NONE &&
             daemon_start_early(daemon, &out->effects[i]))
@@ -190,15 +193,25 @@ static void run_unheld(Daemon *daemon, Turn *turn)
     }
 }
 
-static void release(Daemon *daemon, const Turn *turn)
+/* What the journal alone makes safe; on a shared store the rest, once that has it. */
+static void release(Daemon *daemon, Turn *turn, bool held)
 {
     for (size_t i = 0; i < turn->out.effect_count; i++) {
         const Effect *effect = &turn->out.effects[i];
+        if (cluster_holds(daemon, effect) != held)
+            continue;
         if (started_early(turn, i))
             runner_go(daemon->runner, effect->id, effect->attempt);
         else if (effect->wait != WAIT_NONE)
             daemon_effect(daemon, effect);
     }
+}
+
+static void begin_turn(Daemon *daemon, Turn *turn)
+{
+    if (!turn->begun)
+        release(daemon, turn, false);
+    turn->begun = true;
 }
 
 void daemon_release(Daemon *daemon)
@@ -207,12 +220,17 @@ void daemon_release(Daemon *daemon)
     if (daemon->options.ack_store && daemon->applied < durable)
         durable = daemon->applied;
     size_t answered = daemon->open_calls.count;
+    for (Turn *turn = daemon->held; turn && turn->end <= durable; turn = turn->next)
+        begin_turn(daemon, turn);
+    if (daemon->cluster_link && daemon->applied < durable)
+        durable = daemon->applied;
     while (daemon->held && daemon->held->end <= durable) {
         Turn *turn = daemon->held;
         daemon->held = turn->next;
         if (!daemon->held)
             daemon->held_last = &daemon->held;
-        release(daemon, turn);
+        if (daemon->cluster_link)
+            release(daemon, turn, true);
         give_turn(daemon, turn);
     }
     warm_flush(&daemon->warm);

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.c - see cluster.h. */
+#include "serve/cluster.h"
+
+#include "base/log.h"
+#include "core/peer.h"
+#include "serve/inside.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define RENEWALS     5   /* within the lease */
+#define MARGIN_PARTS 10  /* of the lease: kept between the last job's end and its own */
+#define WAIT_MS      200 /* between two looks */
+#define REJOIN_TRIES 3
+
+typedef struct ClusterNews {
+    Mail mail; /* must be first */
+    Arena arena;
+    Peer *peers; /* NULL: nothing was heard of them */
+    size_t count;
+    size_t capacity;
+    Change *changes;
+    size_t change_count;
+    size_t change_capacity;
+    int64_t lease_boot;
+    int64_t claims_boot;
+    bool fenced;
+} ClusterNews;
+
+struct ClusterLink {
+    Daemon *daemon;
+    Store *store; /* the thread's own */
+    NodeRow row;  /* as it was last read; slices empty */
+    pthread_t thread;
+    bool running;
+    _Atomic bool stop;
+    Mailbox box; /* of ClusterNews, for the loop */
+    pthread_mutex_t lock;
+    PeerFacts facts; /* under the lock: what the loop last said */
+    int64_t lease_ms;
+    uint64_t change; /* the thread's: the last that was told */
+    char host[64];
+
+    int64_t lease_boot; /* the loop's */
+    bool again;
+    Mail *used;
+};
+
+static Renewal renewal_of(ClusterLink *link, Buf *facts)
+{
+    pthread_mutex_lock(&link->lock);
+    peer_pack(facts, &link->facts);
+    Renewal renewal = { .sysid = slice_text(link->daemon->identity.sysid),
+                        .number = link->daemon->identity.number,
+                        .lease_ms = link->lease_ms,
+                        .controls = !link->facts.draining,
+                        .facts = buf_slice(facts) };
+    pthread_mutex_unlock(&link->lock);
+    return renewal;
+}
+
+static Err renew(ClusterLink *link, NodeRow *out, Error *why)
+{
+    Buf facts = { 0 };
+    Renewal renewal = renewal_of(link, &facts);
+    Err err = link->store->kind->renew(link->store, &renewal, out, why);
+    buf_done(&facts);
+    return err;
+}
+
+static void first_facts(ClusterLink *link)
+{
+    const Daemon *daemon = link->daemon;
+    if (gethostname(link->host, sizeof link->host - 1))
+        snprintf(link->host, sizeof link->host, "unknown");
+    link->facts = (PeerFacts){ .slots = daemon->options.settings.slots,
+                               .pid = (uint32_t)getpid(),
+                               .started_ms = clock_now().wall_ms,
+                               .host = slice_text(link->host),
+                               .version = SLICE_LITERAL(PAWL_VERSION),
+                               .listen = slice_text(daemon->listen) };
+    link->lease_ms = daemon->options.settings.lease_ms;
+}
+
+Err cluster_begin(Daemon *daemon, Error *why)
+{
+    if (!daemon->store->kind->shared)
+        return ERR_OK;
+    ClusterLink *link = MEM_NEW(ClusterLink);
+    daemon->cluster_link = link;
+    link->daemon = daemon;
+    pthread_mutex_init(&link->lock, NULL);
+    mailbox_init(&link->box);
+    link->box.wake = daemon->answers.wake;
+    link->box.wake_context = daemon;
+    first_facts(link);
+    Err err = store_open(daemon->store_url, &(StoreOptions){ 0 }, &link->store, why);
+    if (!err)
+        err = renew(link, &link->row, why);
+    if (!err && link->row.number != daemon->identity.number)
+        err = identity_number(daemon->data_dir, &daemon->identity,
+                              (uint16_t)link->row.number, why);
+    return err;
+}
+
+Err cluster_join(Daemon *daemon, Error *why)
+{
+    ClusterLink *link = daemon->cluster_link;
+    if (!link)
+        return ERR_OK;
+    for (int tries = 0; tries < REJOIN_TRIES; tries++) {
+        Err err = renew(link, &link->row, why);
+        if (err || (link->row.epoch && !link->row.fenced))
+            return err;
+        Op op = { .kind = OP_JOIN, .count = link->row.epoch + 1 };
+        Batch batch = { .node = link->row.number, .ops = &op, .count = 1 };
+        err = daemon->store->kind->commit(daemon->store, &batch, 1, NULL, why);
+        if (err)
+            return err;
+        log_event(LOG_INFO, "node.joined", "sysid=%s number=%u epoch=%llu",
+                  daemon->identity.sysid, link->row.number,
+                  (unsigned long long)(link->row.epoch + 1));
+    }
+    return error_set(why, ERR_BUSY,
+                     "this node is fenced again and again: is another "
+                     "daemon using its sysid?");
+}
+
+uint32_t cluster_owner(const Daemon *daemon)
+{
+    return daemon->cluster_link ? daemon->identity.number : 0;
+}
+
+/* --- The thread --------------------------------------------------------------------- */
+
+static void take_peer(void *context, const NodeRow *row)
+{
+    ClusterNews *news = context;
+    Peer peer = { .number = row->number,
+                  .epoch = row->epoch,
+                  .left_ms = row->left_ms,
+                  .fenced = row->fenced,
+                  .controls = row->controls,
+                  .sysid = slice_copy(&news->arena, row->sysid) };
+    if (peer_unpack(slice_copy(&news->arena, row->facts), &peer.facts))
+        peer.facts = (PeerFacts){ 0 };
+    MEM_PUSH(news->peers, news->count, news->capacity) = peer;
+}
+
+static void take_change(void *context, const Change *from)
+{
+    ClusterNews *news = context;
+    Change change = *from;
+    Arena *arena = &news->arena;
+    change.table = slice_copy(arena, from->table);
+    change.definition.tenant = slice_copy(arena, from->definition.tenant);
+    change.definition.key = slice_copy(arena, from->definition.key);
+    if (from->definition.value.data)
+        change.definition.value = slice_of(arena_copy(arena, from->definition.value.data,
+                                                      from->definition.value.bytes + 0),
+                                           from->definition.value.bytes);
+    MEM_PUSH(news->changes, news->change_count, news->change_capacity) = change;
+}
+
+static void news_free(ClusterNews *news)
+{
+    arena_done(&news->arena);
+    mem_free(news->peers);
+    mem_free(news->changes);
+    mem_free(news);
+}
+
+/* One renewal and what there is to hear; NULL: the store is not there. */
+static ClusterNews *look(ClusterLink *link)
+{
+    Error why = { 0 };
+    NodeRow row;
+    Store *store = link->store;
+    int64_t begun = clock_now().boot_ms;
+    ClusterNews *news = MEM_NEW(ClusterNews);
+    Err err = renew(link, &row, &why);
+    if (!err)
+        err = store->kind->nodes(store, take_peer, news, &why);
+    if (!err)
+        err = store->kind->changes(store, link->change, take_change, news, &why);
+    if (err) {
+        log_event(LOG_WARN, "node.lease_failing", "err=%s why=\"%s\"", err_name(err),
+                  why.text);
+        news_free(news);
+        return NULL;
+    }
+    if (news->change_count)
+        link->change = news->changes[news->change_count - 1].change;
+    news->fenced = row.fenced || row.epoch != link->row.epoch;
+    news->lease_boot = begun + link->lease_ms - link->lease_ms / MARGIN_PARTS;
+    news->claims_boot = begun + link->lease_ms * 2 / 3;
+    return news;
+}
+
+static void wait_for_hint(ClusterLink *link, int64_t until_boot)
+{
+    Store *store = link->store;
+    while (!link->stop && clock_now().boot_ms < until_boot) {
+        if (!store->kind->watch) {
+            usleep(10000);
+            continue;
+        }
+        int64_t left = until_boot - clock_now().boot_ms;
+        if (left > 0 && store->kind->watch(store, link->row.number,
+                                           (int)(left < WAIT_MS ? left : WAIT_MS)))
+            return;
+    }
+}
+
+static void *link_run(void *context)
+{
+    ClusterLink *link = context;
+    while (!link->stop) {
+        int64_t pause_ms = link->lease_ms / RENEWALS;
+        ClusterNews *news = look(link);
+        if (news)
+            mailbox_put(&link->box, &news->mail);
+        pause_ms = pause_ms < WAIT_MS ? pause_ms : WAIT_MS;
+        wait_for_hint(link, clock_now().boot_ms + pause_ms);
+    }
+    return NULL;
+}
+
+static void last_change(void *context, const Change *change)
+{
+    *(uint64_t *)context = change->change;
+}
+
+void cluster_start(Daemon *daemon)
+{
+    ClusterLink *link = daemon->cluster_link;
+    Error why = { 0 };
+    if (!link)
+        return;
+    /* What was read at the start may be told again; nothing is missed. */
+    if (link->store->kind->changes(link->store, 0, last_change, &link->change, &why))
+        link->change = 0;
+    pthread_create(&link->thread, NULL, link_run, link);
+    link->running = true;
+}
+
+void cluster_close(Daemon *daemon)
+{
+    ClusterLink *link = daemon->cluster_link;
+    if (!link)
+        return;
+    link->stop = true;
+    if (link->running)
+        pthread_join(link->thread, NULL);
+    for (Mail *mail = mailbox_take(&link->box); mail;) {
+        Mail *next = mail->next;
+        news_free((ClusterNews *)(void *)mail);
+        mail = next;
+    }
+    store_close(link->store);
+    mailbox_done(&link->box);
+    pthread_mutex_destroy(&link->lock);
+    mem_free(link);
+    daemon->cluster_link = NULL;
+}
+
+/* --- The loop ----------------------------------------------------------------------- */
+
+static void set_deadline(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    runner_deadline(daemon->runner, job->id, job->attempt,
+                    daemon->cluster_link->lease_boot);
+}
+
+static void tell_changes(Daemon *daemon, const ClusterNews *news)
+{
+    for (size_t i = 0; i < news->change_count; i++) {
+        const Change *change = &news->changes[i];
+        if (change->node == daemon->identity.number)
+            continue; /* it said so itself */
+        Event *event = daemon_event(daemon, EVENT_CHANGE);
+        event->table = slice_copy(&daemon->step, change->table);
+        event->tenant = slice_copy(&daemon->step, change->definition.tenant);
+        event->key = slice_copy(&daemon->step, change->definition.key);
+        if (change->definition.value.data)
+            event->value =
+                slice_of(arena_copy(&daemon->step, change->definition.value.data,
+                                    change->definition.value.bytes),
+                         change->definition.value.bytes);
+    }
+}
+
+static void tell_peers(Daemon *daemon, const ClusterNews *news)
+{
+    ClusterLink *link = daemon->cluster_link;
+    link->lease_boot = news->lease_boot;
+    Event *event = daemon_event(daemon, EVENT_PEERS);
+    event->peers = arena_copy(&daemon->step, news->peers, news->count * sizeof(Peer));
+    event->count = news->count;
+    event->lease_boot = news->lease_boot;
+    event->claims_boot = news->claims_boot;
+    node_running(daemon->node, set_deadline, daemon);
+    daemon_event(daemon, EVENT_HINT);
+}
+
+static void say_facts(Daemon *daemon)
+{
+    ClusterLink *link = daemon->cluster_link;
+    NodeFacts node = node_facts(daemon->node);
+    pthread_mutex_lock(&link->lock);
+    link->facts.slots = node.slots;
+    link->facts.used = node.slots_used;
+    link->facts.ready = node.spare;
+    link->facts.draining = node.draining || daemon->stop;
+    link->lease_ms = node_settings(daemon->node)->lease_ms;
+    pthread_mutex_unlock(&link->lock);
+}
+
+static void free_used(ClusterLink *link)
+{
+    while (link->used) {
+        Mail *next = link->used->next;
+        news_free((ClusterNews *)(void *)link->used);
+        link->used = next;
+    }
+}
+
+void cluster_collect(Daemon *daemon, Now now)
+{
+    ClusterLink *link = daemon->cluster_link;
+    (void)now;
+    if (!link)
+        return;
+    for (Mail *mail = mailbox_take(&link->box); mail;) {
+        ClusterNews *news = (ClusterNews *)(void *)mail;
+        mail = mail->next;
+        if (news->fenced && !link->again) {
+            log_event(LOG_WARN, "node.fenced",
+                      "sysid=%s msg=\"its lease was over and its jobs were taken over: "
+                      "beginning anew\"",
+                      daemon->identity.sysid);
+            link->again = true;
+        }
+        if (!news->fenced) {
+            tell_changes(daemon, news);
+            tell_peers(daemon, news);
+        }
+        news->mail.next = link->used;
+        link->used = &news->mail;
+    }
+    free_used(link); /* everything was copied */
+    say_facts(daemon);
+}
+
+void cluster_refused(Daemon *daemon)
+{
+    ClusterLink *link = daemon->cluster_link;
+    if (!link || link->again)
+        return;
+    log_event(LOG_WARN, "node.refused",
+              "sysid=%s msg=\"it has decided about jobs that are another's: beginning "
+              "anew\"",
+              daemon->identity.sysid);
+    link->again = true;
+}
+
+bool cluster_must_restart(const Daemon *daemon)
+{
+    return daemon->cluster_link && daemon->cluster_link->again;
+}
+
+bool cluster_may_start(const Daemon *daemon)
+{
+    const ClusterLink *link = daemon->cluster_link;
+    return !link || (!link->again && clock_now().boot_ms < link->lease_boot);
+}
+
+void cluster_started(Daemon *daemon, JobId id, uint32_t attempt)
+{
+    if (daemon->cluster_link)
+        runner_deadline(daemon->runner, id, attempt, daemon->cluster_link->lease_boot);
+}
+
+bool cluster_holds(const Daemon *daemon, const Effect *effect)
+{
+    if (!daemon->cluster_link)
+        return false;
+    if (effect->kind == EFFECT_CHANGED)
+        return state_in(effect->state, STATES_FINAL);
+    if (effect->kind != EFFECT_REPLY)
+        return false;
+    const Call *call = map_find(&daemon->open_calls, effect->request);
+    return call && call->event.kind != EVENT_ADD && call->event.kind != EVENT_ADD_LINES &&
+           call->event.kind != EVENT_CLAIM;
+}

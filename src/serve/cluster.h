@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.h - this daemon among others on one store: its lease, and what it hears.
+ *
+ * A thread with a connection of its own renews the lease five times within it, reads who
+ * else is there and which definitions changed, and waits for hints of the store. The loop
+ * takes what it found with each turn. What runs here has a deadline with the launcher: it
+ * ends before the lease does, whatever becomes of the daemon. A daemon that finds itself
+ * fenced, or that has decided about jobs which are another's, begins anew (daemon_run
+ * returns DAEMON_AGAIN). On a store of its own there is none of this. */
+#ifndef SERVE_CLUSTER_H
+#define SERVE_CLUSTER_H
+
+#include "core/effect.h"
+#include "serve/daemon.h"
+#include "store/store.h"
+
+#define DAEMON_AGAIN (-1)
+
+typedef struct ClusterLink ClusterLink;
+
+/* Before the journal is opened: number and epoch of this node. Nothing on a store that is
+ * not shared. */
+MUST_CHECK Err cluster_begin(Daemon *daemon, Error *why);
+
+/* Behind its tail: joins, if the node is new or was fenced. */
+MUST_CHECK Err cluster_join(Daemon *daemon, Error *why);
+
+void cluster_start(Daemon *daemon); /* the thread */
+void cluster_close(Daemon *daemon);
+
+uint32_t cluster_owner(const Daemon *daemon);  /* for loads; 0: not shared */
+void cluster_collect(Daemon *daemon, Now now); /* what it found becomes events */
+void cluster_refused(Daemon *daemon);          /* it has decided what was not its own */
+bool cluster_must_restart(const Daemon *daemon);
+
+/* Whether an attempt may begin now; told to the launcher once it does. */
+bool cluster_may_start(const Daemon *daemon);
+void cluster_started(Daemon *daemon, JobId id, uint32_t attempt);
+
+/* On a shared store answers that speak of what the store holds wait for it. */
+bool cluster_holds(const Daemon *daemon, const Effect *effect);
+
+#endif
