@@ -171,6 +171,15 @@ static void news_free(ClusterNews *news)
     mem_free(news);
 }
 
+static void free_used(ClusterLink *link)
+{
+    while (link->used) {
+        Mail *next = link->used->next;
+        news_free((ClusterNews *)(void *)link->used);
+        link->used = next;
+    }
+}
+
 /* One renewal and what there is to hear; NULL: the store is not there. */
 static ClusterNews *look(ClusterLink *link)
 {
@@ -258,6 +267,7 @@ void cluster_close(Daemon *daemon)
         news_free((ClusterNews *)(void *)mail);
         mail = next;
     }
+    free_used(link);
     store_close(link->store);
     mailbox_done(&link->box);
     pthread_mutex_destroy(&link->lock);
@@ -318,21 +328,13 @@ static void say_facts(Daemon *daemon)
     pthread_mutex_unlock(&link->lock);
 }
 
-static void free_used(ClusterLink *link)
-{
-    while (link->used) {
-        Mail *next = link->used->next;
-        news_free((ClusterNews *)(void *)link->used);
-        link->used = next;
-    }
-}
-
 void cluster_collect(Daemon *daemon, Now now)
 {
     ClusterLink *link = daemon->cluster_link;
     (void)now;
     if (!link)
         return;
+    free_used(link); /* of the last turn: events borrow from it */
     for (Mail *mail = mailbox_take(&link->box); mail;) {
         ClusterNews *news = (ClusterNews *)(void *)mail;
         mail = mail->next;
@@ -350,7 +352,6 @@ void cluster_collect(Daemon *daemon, Now now)
         news->mail.next = link->used;
         link->used = &news->mail;
     }
-    free_used(link); /* everything was copied */
     say_facts(daemon);
 }
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cluster - several daemons on one PostgreSQL store: jobs go in anywhere and run
+where there is room; a node that dies or sleeps loses its jobs to the others, once."""
+import pathlib
+import signal
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for      # noqa: E402
+from lib.cluster import Cluster  # noqa: E402
+from lib.daemon import Place     # noqa: E402
+
+PATIENCE = 90 # seconds; a lease, a busy machine, sanitizers
+
+
+@pytest.fixture(name="place")
+def fixture_place():
+    with Place() as place:
+        yield place
+
+
+@pytest.fixture(name="cluster")
+def fixture_cluster(place):
+    nodes = Cluster(place.path, 2, "--slots", "2")
+    try:
+        yield nodes.start()
+    finally:
+        nodes.close()
+
+
+def nodes_that_ran(api, ids):
+    return {api.job(id).get("node") for id in ids}
+
+
+def test_jobs_run_where_there_is_room(cluster):
+    """S2.29, S1.1: jobs that went in at one node run on both."""
+    first, second = cluster.daemons
+    api = first.api()
+    ids = [api.add(command=["sleep", "1"])["id"] for _ in range(16)]
+    for id in ids:
+        assert api.until(id, seconds=PATIENCE)["state"] == "done"
+    assert len(nodes_that_ran(api, ids)) == 2
+    other = second.api()
+    assert other.until(ids[0], seconds=PATIENCE)["state"] == "done"
+
+
+def test_a_killed_node_loses_its_jobs_to_the_others(cluster, place):
+    """S2.31, S0.13: kill -9 of a node and its launcher: its jobs run elsewhere."""
+    first, second = cluster.daemons
+    marks = place.path / "marks"
+    marks.mkdir()
+    api = first.api()
+    ids = [api.add(command=["sh", "-c", f"echo $PAWL_ATTEMPT >> {marks}/{n}; sleep 2"])["id"]
+           for n in range(6)]
+    wait_for(lambda: any(marks.iterdir()), PATIENCE)
+    other = second.api()
+    for id in ids: # what only its journal had would come when it returns
+        wait_for(lambda id=id: other.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
+    first.kill()
+    first.kill_launcher()
+    first.kill_jobs()
+    for id in ids:
+        assert other.until(id, seconds=PATIENCE)["state"] == "done"
+
+
+def test_a_node_that_slept_finds_itself_fenced_and_comes_back(cluster):
+    """S2.32, S2.33: SIGSTOP longer than the lease: its jobs run elsewhere, its late
+    results are refused, and it goes on as a node among others."""
+    first, second = cluster.daemons
+    api = first.api()
+    id = api.add(command=["sleep", "3"])["id"]
+    api.until(id, {"running"}, seconds=PATIENCE)
+    first.process.send_signal(signal.SIGSTOP)
+    other = second.api()
+    job = other.until(id, seconds=PATIENCE)
+    assert job["state"] == "done"
+    attempts = job["attempt"]
+    first.process.send_signal(signal.SIGCONT)
+    first.wait_ready(PATIENCE)
+    wait_for(lambda: "node.joined" in first.log().split("node.fenced")[-1]
+             or "node.fenced" not in first.log(), PATIENCE)
+    again = first.api()
+    assert again.job(id)["attempt"] == attempts
+    late = again.add(command=["true"])["id"]
+    assert again.until(late, seconds=PATIENCE)["state"] == "done"
+
+
+def test_actions_reach_a_job_of_another_node(cluster):
+    """S2.34: what is asked of one node about another's job is done there."""
+    first, second = cluster.daemons
+    api = first.api()
+    other = second.api()
+    id = api.add(command=["sleep", "600"])["id"]
+    wait_for(lambda: other.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
+    other.until(id, {"running"}, seconds=PATIENCE)
+    other.act(id, "kill")
+    assert other.until(id, seconds=PATIENCE)["state"] == "cancelled"
+
+
+def test_definitions_are_seen_by_all(cluster):
+    """S2.105: a queue that was paused at one node is paused at the other."""
+    first, second = cluster.daemons
+    first.api().request("PUT", "/api/v1/queues/slow", {"paused": True})
+    wait_for(lambda: second.api().get("/api/v1/queues/slow").get("paused") is True, PATIENCE)
+    api = second.api()
+    id = api.add(command=["true"], queue="slow")["id"]
+    first.api().request("PUT", "/api/v1/queues/slow", {"paused": False})
+    assert api.until(id, seconds=PATIENCE)["state"] == "done"
