@@ -116,6 +116,8 @@ static const ProblemKind kinds[] = {
     { "starting", 503, "The daemon is starting", "try again in a second" },
     { "draining", 503, "The daemon is shutting down", "try again later" },
     { "journal_full", 503, "There is no room for new jobs", "free disk space" },
+    { "node_unreachable", 503, "The node that has the job does not answer",
+      "try again: if it is lost, another takes the job over" },
     { "store_unavailable", 503, "The store cannot be reached", "try again later" },
     { "store_failing", 503, "The store cannot be written", "see the daemon's log" },
     { "unavailable", 503, "This is not available now", "try again later" },
