@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "core/peer.h"
 #include "serve/inside.h"
+#include "serve/store_await.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -95,7 +96,7 @@ Err cluster_begin(Daemon *daemon, Error *why)
     link->box.wake = daemon->answers.wake;
     link->box.wake_context = daemon;
     first_facts(link);
-    Err err = store_open(daemon->store_url, &(StoreOptions){ 0 }, &link->store, why);
+    Err err = store_await(daemon->store_url, &(StoreOptions){ 0 }, &link->store, why);
     if (!err)
         err = renew(link, &link->row, why);
     if (!err && link->row.number != daemon->identity.number)
