@@ -36,9 +36,11 @@ class Server:
                        check=True, capture_output=True, cwd=self.directory, timeout=120,
                        **_as_postgres())
 
-    @property
-    def url(self):
-        return f"postgresql://pawl@/postgres?host={self.directory}"
+    def database(self, name):
+        """An empty one; returns its URL."""
+        subprocess.run([BIN / "createdb", "-h", self.directory, "-U", "pawl", name],
+                       check=True, capture_output=True, timeout=60)
+        return f"postgresql://pawl@/{name}?host={self.directory}"
 
     def start(self):
         with open(self.directory / "log", "ab") as log:
@@ -69,14 +71,13 @@ class Server:
 
 
 class Cluster:
-    """`count` daemons on one server, all started."""
+    """`count` daemons on one database."""
 
-    def __init__(self, directory, count, *options):
-        self.server = Server().start()
+    def __init__(self, url, directory, count, *options):
         self.daemons = []
         for number in range(1, count + 1):
             data = pathlib.Path(directory) / f"node{number}"
-            self.daemons.append(Daemon(data, "--store", self.server.url, "--set",
+            self.daemons.append(Daemon(data, "--store", url, "--set",
                                        f"scheduling.lease={LEASE}", *options))
 
     def start(self):
@@ -89,4 +90,3 @@ class Cluster:
             if daemon.process and daemon.process.poll() is None:
                 daemon.process.send_signal(signal.SIGCONT)
             daemon.cleanup()
-        self.server.remove()
