@@ -131,7 +131,7 @@ static void rows_tell_of_nodes(Scene *scene)
     assert_false(alive->fenced);
 }
 
-/* S2.30: one controller at a time; it stays until its lease is over. */
+/* S0.13: one controller at a time; it stays until its lease is over. */
 static void one_node_controls(Scene *scene)
 {
     join_two(scene);
@@ -288,7 +288,7 @@ static void a_live_node_is_not_fenced(Scene *scene)
     assert_true(scene_renew(scene, SCENE_SYSID, true).fenced);
 }
 
-/* S2.32: late results of a node that was given up are refused. */
+/* Late results of a node that was given up are refused. */
 static void a_fenced_node_decides_nothing(Scene *scene)
 {
     uint32_t other = join_two(scene);
@@ -329,7 +329,7 @@ static void a_fenced_node_keeps_its_promises(Scene *scene)
     assert_int_equal(scene_do(scene, &key), OP_APPLIED);
 }
 
-/* S2.31: jobs of a lost node are taken over, once, in steps. */
+/* Jobs of a lost node are taken over, once, in steps. */
 static void jobs_of_a_lost_node_are_taken(Scene *scene)
 {
     uint32_t other = join_two(scene);

@@ -46,7 +46,7 @@ def nodes_that_ran(api, ids):
 
 
 def test_jobs_run_where_there_is_room(cluster):
-    """S2.29, S1.1: jobs that went in at one node run on both."""
+    """S2.29, S1.2: both take jobs, and those that went in at one run on both."""
     first, second = cluster.daemons
     api = first.api()
     ids = [api.add(command=["sleep", "1"])["id"] for _ in range(16)]
@@ -55,10 +55,11 @@ def test_jobs_run_where_there_is_room(cluster):
     assert len(nodes_that_ran(api, ids)) == 2
     other = second.api()
     assert other.until(ids[0], seconds=PATIENCE)["state"] == "done"
+    assert other.until(other.add(command=["true"])["id"], seconds=PATIENCE)["state"] == "done"
 
 
 def test_a_killed_node_loses_its_jobs_to_the_others(cluster, place):
-    """S2.31, S0.13: kill -9 of a node and its launcher: its jobs run elsewhere."""
+    """S0.13: kill -9 of a node and its launcher: its jobs run elsewhere."""
     first, second = cluster.daemons
     marks = place.path / "marks"
     marks.mkdir()
@@ -77,7 +78,7 @@ def test_a_killed_node_loses_its_jobs_to_the_others(cluster, place):
 
 
 def test_a_node_that_slept_finds_itself_fenced_and_comes_back(cluster):
-    """S2.32, S2.33: SIGSTOP longer than the lease: its jobs run elsewhere, its late
+    """SIGSTOP longer than the lease: its jobs run elsewhere, its late
     results are refused, and it goes on as a node among others."""
     first, second = cluster.daemons
     api = first.api()
@@ -99,7 +100,7 @@ def test_a_node_that_slept_finds_itself_fenced_and_comes_back(cluster):
 
 
 def test_actions_reach_a_job_of_another_node(cluster):
-    """S2.34: what is asked of one node about another's job is done there."""
+    """What is asked of one node about another's job is done there."""
     first, second = cluster.daemons
     api = first.api()
     other = second.api()
