@@ -390,9 +390,9 @@ static void open_boxes(Daemon *daemon)
 static Err open_all(Daemon *daemon, Error *why)
 {
     static Err (*const steps[])(Daemon *, Error *) = {
-        open_data,    open_store,   cluster_begin,     tenure_begin,
-        open_journal, cluster_join, open_node,         processors_open,
-        daemon_open_doors, open_web, open_runner,
+        open_data,         open_store,   cluster_begin, tenure_begin,
+        open_journal,      cluster_join, open_node,     processors_open,
+        daemon_open_doors, open_web,     open_runner,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i] == daemon_open_doors)
