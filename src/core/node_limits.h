@@ -108,8 +108,8 @@ void node_line_moves(Node *node, Manager *manager);   /* it has more room */
 void node_queue_opens(Node *node, QueueEntry *entry); /* if it was shut */
 void node_unstick(Node *node);
 /* A job of this lane has booked something: expected ends have moved, a manager may be
- * empty. Stuck lanes are asked again: those whose turn in this pass is yet to come now,
- * others in the next. */
+ * empty, or is not kept for it any more. Stuck lanes are asked again: those whose turn in
+ * this pass is yet to come now, others in the next. */
 void node_lane_booked(Node *node, const Lane *by);
 /* By the clock: pauses that are over, rates that allow the next. */
 void node_limits_duties(Node *node);

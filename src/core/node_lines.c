@@ -197,8 +197,10 @@ static void leave_line(Node *node, Lane *lane)
 {
     Manager *manager = lane->waits;
     lane->waits = NULL;
-    if (manager)
-        node_line_moves(node, manager);
+    if (!manager)
+        return;
+    node->booked = true; /* what was kept for it is not kept any more: all look again */
+    node_line_moves(node, manager);
 }
 
 static bool still_waits(const Lane *lane)

@@ -53,7 +53,7 @@ static void start(Node *node, Lane *lane, const Admission *admission, BatchPlace
     running->adopted = true;
     node_hold_handler(node, running);
     node_book(node, running, admission);
-    if (admission->charge_count)
+    if (admission->charge_count || lane->owed)
         node_lane_booked(node, lane);
     /* The limit is the job's own: it counts from its start. Until that is told, a start
      * that never comes must not last for ever. */
