@@ -174,9 +174,11 @@ static void let_out(Node *node, Manager *manager, Lane *lane)
 void node_line_moves(Node *node, Manager *manager)
 {
     Lane *lane = (Lane *)(void *)heap_first(&manager->line);
-    if (!lane || manager->next ||
-        (manager->defined && !resource_free(&manager->resource)))
+    if (!lane || (manager->defined && !resource_free(&manager->resource)))
         return;
+    if (manager->next && !manager->line.before(&lane->offer, &manager->next->offer))
+        return;
+    manager->next = NULL; /* who was let out before comes behind this one */
     let_out(node, manager, lane);
 }
 
@@ -187,7 +189,8 @@ static void give_way(Node *node, Lane *lane, bool refused_again)
     if (!manager)
         return;
     lane->next_for = NULL;
-    manager->next = NULL;
+    if (manager->next == lane)
+        manager->next = NULL;
     if (!refused_again)
         node_line_moves(node, manager);
 }
