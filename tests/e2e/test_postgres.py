@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One node on PostgreSQL, on a real server: a whole life, a start that waits, a store that
+goes and comes back, a pooler in between."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lib.api import wait_for # noqa: E402
+from lib.pg_node import SECONDS, add, daemon, server, things, until_done # noqa: E402,F401
+from lib.postgres import as_postgres # noqa: E402
+
+
+def ready_word(node):
+    api = node.api(SECONDS)
+    try:
+        answer = api.request("GET", "/readyz")
+        return answer.status, answer.body.decode()
+    finally:
+        api.close()
+
+
+def test_a_whole_life_and_a_restart(things, place):
+    """S0.13: jobs go in, run, and are there after kill -9; people see them in views."""
+    database = server(things)
+    node = daemon(things, place, database.url()).start()
+    ids = add(node, 20)
+    until_done(database, 20)
+    node.restart()
+    api = node.api(SECONDS)
+    job = api.request("GET", f"/api/v1/jobs/{ids[0]}").json()
+    api.close()
+    assert job["state"] == "done" and job["attempt"] == 1
+    assert database.ask("SELECT string_agg(id, ' ' ORDER BY id) FROM pawl.job") == " ".join(
+        sorted(ids))
+    assert node.stop() == 0
+
+
+def test_the_start_waits_for_the_server(things, place):
+    database = server(things)
+    database.kill()
+    node = daemon(things, place, database.url()).spawn()
+    wait_for(lambda: "store.waiting" in node.tail(), SECONDS, node.tail)
+    database.start()
+    node.wait_ready(SECONDS)
+    assert "store.there" in node.log_path.read_text()
+
+
+@pytest.mark.parametrize("address", ["/nosuch?user=pawl", "/postgres?user=nosuch"])
+def test_what_stays_wrong_ends_the_start(things, place, address):
+    database = server(things)
+    node = daemon(things, place, f"postgresql://{address}&host={database.home}").spawn()
+    assert node.process.wait(SECONDS) != 0
+    assert "nosuch" in node.log_path.read_text()
+
+
+def test_the_journal_accepts_while_the_store_is_away(things, place):
+    """S1.5: nothing that was acknowledged is lost, and the node says how it is."""
+    database = server(things)
+    node = daemon(things, place, database.url()).start()
+    add(node, 5)
+    until_done(database, 5)
+    database.kill()
+    ids = add(node, 100)
+    assert len(ids) == 100
+    wait_for(lambda: "degraded" in ready_word(node)[1], SECONDS, node.tail)
+    assert ready_word(node)[0] == 200
+    ids += add(node, 100)
+    database.start()
+    until_done(database, 205)
+    wait_for(lambda: ready_word(node)[1] == "ready\n", SECONDS, node.tail)
+
+
+def test_through_a_pooler_in_transaction_mode(things, place):
+    """No session state: every transaction may have another server connection."""
+    database = server(things)
+    things.append(Pooler(database))
+    pooler = things[-1].start()
+    node = daemon(things, place, pooler.url()).start()
+    add(node, 200)
+    until_done(database, 200)
+    assert node.stop() == 0
+
+
+class Pooler:
+    """Debian's pgbouncer in front of a server."""
+
+    def __init__(self, database):
+        self.home = database.home / "pool"
+        self.home.mkdir(mode=0o777)
+        self.home.chmod(0o777)
+        (self.home / "pgbouncer.ini").write_text(
+            f"[databases]\npostgres = host={database.home} user=pawl\n[pgbouncer]\n"
+            f"listen_addr =\nunix_socket_dir = {self.home}\nlisten_port = 6543\n"
+            "auth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n"
+            f"logfile = {self.home}/log\npidfile = {self.home}/pid\n"
+            "ignore_startup_parameters = extra_float_digits\n")
+        self.process = None
+
+    def start(self):
+        self.process = subprocess.Popen(
+            as_postgres("/usr/sbin/pgbouncer", "-q", self.home / "pgbouncer.ini"),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True, cwd="/")
+        wait_for(lambda: (self.home / ".s.PGSQL.6543").exists(), SECONDS, self.tail)
+        return self
+
+    def tail(self):
+        log = self.home / "log"
+        return log.read_text()[-2000:] if log.exists() else "no log"
+
+    def url(self):
+        return f"postgresql:///postgres?host={self.home}&port=6543&user=pawl"
+
+    def cleanup(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
