@@ -28,7 +28,7 @@ typedef struct PgOutgoing {
     PgArray results_removed;
     PgArray attempts_removed;
     PgArray bookings_removed;
-    PgArray attempts[16]; /* columns of pawl.attempt */
+    PgArray attempts[17]; /* columns of pawl.attempt */
     PgArray bookings[5];
 } PgOutgoing;
 

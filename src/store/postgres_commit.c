@@ -115,6 +115,10 @@ static OpResult change_job(Postgres *pg, const Op *op, uint32_t node)
         pgheld_remove(pg, held);
         return OP_APPLIED;
     }
+    if (op->kind == OP_CLAIM) { /* the version stands among the packed fields */
+        pgrow_open(&held->saved, &pg->link);
+        held->rewrite = held->rewrite || row->job.version != op->version;
+    }
     if (row_forgets(row, op))
         pgheld_keep_attempt(pg, held);
     if (op->kind == OP_CLAIM && op->bookings.bytes)

@@ -186,6 +186,7 @@ void pgheld_write(Postgres *pg, const Job *job)
 void pgheld_keep_attempt(Postgres *pg, PgHeld *held)
 {
     PgKept *kept = ARENA_NEW(&pg->held.arena, PgKept);
+    pgrow_open(&held->saved, &pg->link);
     kept->row = held->saved.row;
     kept->next = held->attempts;
     held->attempts = kept;
@@ -275,9 +276,10 @@ static void write_attempt(Postgres *pg, const Row *row)
     array_int(column++, job->outcome.exit_status);
     out_int(column++, job->outcome.signal, 0);
     if (job->error.bytes)
-        array_bytes(column, job->error);
+        array_bytes(column++, job->error);
     else
-        array_null(column);
+        array_null(column++);
+    out_int(column, job->version, 0);
 }
 
 static void write_beside(Postgres *pg, const PgHeld *held)
@@ -365,16 +367,17 @@ static void send_all(Postgres *pg)
         link_copy(&pg->link, tables[i], &out->jobs[i]);
     link_copy(&pg->link, "pawl.result(job, data)", &out->results);
     link_copy(&pg->link, "pawl.payload(job, data)", &out->payloads);
-    send_columns(pg, out->attempts, 16,
+    send_columns(pg, out->attempts, 17,
                  "INSERT INTO pawl.attempt SELECT * FROM unnest($1, $2, $3, $4, $5, $6,"
-                 " $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+                 " $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
                  " ON CONFLICT (job, attempt) DO UPDATE SET slot = excluded.slot,"
                  " node = excluded.node, retry = excluded.retry, state = excluded.state,"
                  " run_at = excluded.run_at, service = excluded.service,"
                  " started = excluded.started, finished = excluded.finished,"
                  " beat = excluded.beat, code = excluded.code,"
                  " exitcode = excluded.exitcode, exit_status = excluded.exit_status,"
-                 " signal = excluded.signal, error = excluded.error");
+                 " signal = excluded.signal, error = excluded.error,"
+                 " version = excluded.version");
     send_columns(pg, out->bookings, 5,
                  "INSERT INTO pawl.booking(job, attempt, key, item, amount)"
                  " SELECT DISTINCT ON (1, 2, 3, 4) * FROM unnest($1, $2, $3, $4, $5)"
@@ -384,12 +387,12 @@ static void send_all(Postgres *pg)
 
 static void set_types(PgOutgoing *out)
 {
-    static const PgType attempts[16] = {
-        PG_INT8, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_INT8, PG_INT8,
-        PG_INT8, PG_INT8, PG_INT8, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_BYTEA,
+    static const PgType attempts[17] = {
+        PG_INT8, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_INT8,  PG_INT8, PG_INT8,
+        PG_INT8, PG_INT8, PG_INT4, PG_INT4, PG_INT4, PG_INT4, PG_BYTEA, PG_INT4,
     };
     static const PgType bookings[5] = { PG_INT8, PG_INT4, PG_BYTEA, PG_BYTEA, PG_INT8 };
-    for (size_t i = 0; i < 16; i++)
+    for (size_t i = 0; i < 17; i++)
         out->attempts[i].type = attempts[i];
     for (size_t i = 0; i < 5; i++)
         out->bookings[i].type = bookings[i];
@@ -429,7 +432,7 @@ static void outgoing_done(PgOutgoing *out)
     array_done(&out->results_removed);
     array_done(&out->attempts_removed);
     array_done(&out->bookings_removed);
-    for (size_t i = 0; i < 16; i++)
+    for (size_t i = 0; i < 17; i++)
         array_done(&out->attempts[i]);
     for (size_t i = 0; i < 5; i++)
         array_done(&out->bookings[i]);

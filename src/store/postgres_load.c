@@ -382,6 +382,7 @@ static Job read_attempt(Loading *in, const PGresult *result, int at)
     job.outcome.exit_status = (int32_t)field_int(result, at, 11);
     job.outcome.signal = (int32_t)field_int(result, at, 12);
     job.error = slice_copy(&in->out->arena, field_bytes(result, at, 13));
+    job.version = (uint32_t)field_int(result, at, 14);
     return job;
 }
 
@@ -401,12 +402,14 @@ static void load_attempts(Loading *in)
     param_int(&in->pg->params, (int64_t)in->load->id);
     PGresult *result = ask(in,
                            "attempt, node, retry, state, run_at, service, started,"
-                           " finished, beat, code, exitcode, exit_status, signal, error",
+                           " finished, beat, code, exitcode, exit_status, signal, error,"
+                           " version",
                            "FROM pawl.attempt WHERE job = $1 ORDER BY attempt");
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++)
         give_attempt(in, read_attempt(in, result, i));
     PQclear(result);
+    pgrow_open(&saved, &in->pg->link);
     if (!row_attempt(&saved.row, &attempt))
         return;
     attempt.node = slice_copy(&in->out->arena, attempt.node);
