@@ -232,6 +232,8 @@ Err store_postgres_open(const char *url, const StoreOptions *options, Store **ou
     if (!err)
         err = options->read_only ? pgschema_check(&pg->link, why)
                                  : pgschema_migrate(&pg->link, why);
+    if (!err && options->cluster) /* a daemon's, not a test's or a tool's */
+        pgschema_warn(&pg->link);
     if (!err && options->cluster)
         err = check_cluster(pg, options->cluster, why);
     if (!err) {

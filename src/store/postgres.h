@@ -77,6 +77,8 @@ typedef struct Postgres {
     ReadPoint seen;  /* the last read point that this handle knows of */
     uint32_t node;   /* whose commit it is */
     int64_t folded_hour;
+    bool archive_shrank;     /* the commit under way removes jobs that have ended */
+    int64_t parts_looked_ms; /* when empty parts of the archive were last looked for */
     Buf scratch;
     int64_t scan_ms; /* how long a page of a query may look; tests make it long */
     uint64_t luck;   /* for waiting times */

@@ -225,6 +225,7 @@ void pgheld_remove(Postgres *pg, PgHeld *held)
     held->changed = false;
     if (held->was == PLACE_NONE)
         return; /* no one will ever have seen it */
+    pg->archive_shrank |= held->was != PLACE_LIVE;
     array_int(&out->removed[held->was], id);
     array_int(&out->payloads_removed, id);
     array_int(&out->results_removed, id);

@@ -77,3 +77,25 @@ Err pgschema_check(PgLink *link, Error *why)
             "store: the database has schema %d; the daemon must open it first", version);
     return err;
 }
+
+void pgschema_warn(PgLink *link)
+{
+    Error why = { 0 };
+    link_begin(link, LINK_READ);
+    PGresult *result = link_query(
+        link,
+        "SELECT convert_to(name, 'UTF8') FROM pg_settings WHERE setting = 'off' AND name"
+        " IN ('fsync', 'synchronous_commit', 'full_page_writes') ORDER BY name",
+        NULL);
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        Slice name = field_bytes(result, i, 0);
+        log_event(LOG_WARN, "store.unsafe",
+                  "setting=" SLICE_FMT " msg=\"it is off: a crash of the server may lose "
+                  "what it has acknowledged\"",
+                  SLICE_ARG(name));
+    }
+    PQclear(result);
+    if (link_end(link, "read settings", &why))
+        log_event(LOG_WARN, "store.unsafe", "why=\"%s\"", why.text);
+}

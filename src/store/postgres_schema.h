@@ -23,4 +23,7 @@ MUST_CHECK Err pgschema_migrate(PgLink *link, Error *why);
 /* As pgschema_migrate, but only looks: ERR_UNSUPPORTED also for an older one. */
 MUST_CHECK Err pgschema_check(PgLink *link, Error *why);
 
+/* Logs settings of the server that endanger what it has acknowledged. */
+void pgschema_warn(PgLink *link);
+
 #endif

@@ -105,6 +105,21 @@ static void an_empty_part_of_the_archive_goes(void **state)
     scene_expect_state(&scene, id, JOB_DONE);
 }
 
+static void a_purge_drops_what_it_has_emptied(void **state)
+{
+    (void)state;
+    const char *parts = "SELECT count(*) FROM pg_inherits WHERE inhparent IN"
+                        " ('pawl.job_done'::regclass, 'pawl.job_dead'::regclass)";
+    JobId old = scene_add_in(&scene, JOB_DONE);
+    Job *job = scene_job(&scene, "q");
+    job->id = old + ((JobId)3 << PG_PART_SHIFT); /* it comes days later */
+    scene_add(&scene, job);
+    assert_string_equal(testserver_ask(parts), "2");
+    Op op = scene_op(OP_REMOVE, old);
+    assert_int_equal(scene_do(&scene, &op), OP_APPLIED);
+    assert_string_equal(testserver_ask(parts), "0");
+}
+
 static void a_newer_schema_is_refused(void **state)
 {
     (void)state;
@@ -114,7 +129,6 @@ static void a_newer_schema_is_refused(void **state)
     assert_int_equal(store_open(testserver_url(), &(StoreOptions){ 0 }, &store, &why),
                      ERR_UNSUPPORTED);
     assert_non_null(strstr(why.text, "schema 900"));
-    testserver_ask("UPDATE pawl.meta SET value = '1' WHERE key = 'schema'");
 }
 
 static void another_cluster_is_refused(void **state)
@@ -175,6 +189,7 @@ int main(void)
         ROW(the_same_number_changes_nothing),
         ROW(a_whole_life_in_one_commit_is_one_row),
         ROW(an_empty_part_of_the_archive_goes),
+        ROW(a_purge_drops_what_it_has_emptied),
         ROW(a_newer_schema_is_refused),
         ROW(another_cluster_is_refused),
         ROW(what_stays_wrong_is_told_apart),
