@@ -17,7 +17,8 @@ def test_a_synchronous_standby_loses_nothing(things, place):
     primary.ask("ALTER SYSTEM SET synchronous_standby_names = 'second'")
     primary.ask("SELECT pg_reload_conf()")
     wait_for(lambda: primary.ask("SELECT count(*) FROM pg_stat_replication"
-                                 " WHERE sync_state = 'sync'") == "1", SECONDS, primary.tail)
+                                 " WHERE sync_state = 'sync'") == "1", SECONDS, primary.tail,
+             pause=0.2)
     node = daemon(things, place, primary.url(standby)).start()
     add(node, 50)
     until_done(primary, 50)
@@ -39,7 +40,7 @@ def test_a_standby_that_was_behind_is_told_again(things, place):
     node = daemon(things, place, primary.url(standby)).start()
     add(node, 20)
     until_done(primary, 20)
-    wait_for(lambda: count_done(standby) == 20, SECONDS, standby.tail)
+    wait_for(lambda: count_done(standby) == 20, SECONDS, standby.tail, pause=0.2)
     standby.kill() # the rest never reaches it
     add(node, 30)
     until_done(primary, 50)

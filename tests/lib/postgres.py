@@ -13,9 +13,10 @@ import subprocess
 import tempfile
 
 from lib.api import wait_for
+from lib.daemon import alive, pids
 
 BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
-SECONDS = 60 # a busy machine
+SECONDS = 120 # a busy machine
 SETTINGS = ("listen_addresses=", "max_connections=60", "shared_buffers=32MB", "max_wal_senders=4",
             "wal_level=replica", "hot_standby=on", "wal_keep_size=256MB", "autovacuum=off")
 
@@ -62,23 +63,42 @@ class Server:
                 as_postgres(BIN / "postgres", "-D", self.data, "-k", self.home, *words),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 cwd="/")
-        wait_for(self.answers, SECONDS, self.tail)
+        wait_for(self.answers, SECONDS, self.tail, pause=0.1)
         return self
 
     def kill(self):
         """Every process at once, as when the power goes."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.end_processes()
         for name in (".s.PGSQL.5432", ".s.PGSQL.5432.lock", "data/postmaster.pid"):
             (self.home / name).unlink(missing_ok=True)
 
     def promote(self):
         self.run(BIN / "pg_ctl", "promote", "-D", self.data, "-w", "-t", SECONDS)
 
-    def cleanup(self):
+    def end_processes(self):
+        """Its children have sessions of their own; all of them work in the data directory."""
         if self.process and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.kill()
             self.process.wait()
+        wait_for(lambda: not self.kill_children(), SECONDS, self.tail, pause=0.05)
+
+    def kill_children(self):
+        found = [pid for pid in pids() if self.works_here(pid) and alive(pid)]
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return found
+
+    def works_here(self, pid):
+        try:
+            return os.readlink(f"/proc/{pid}/cwd") == str(self.data)
+        except OSError:
+            return False
+
+    def cleanup(self):
+        self.end_processes()
         shutil.rmtree(self.home, ignore_errors=True)
 
     # --- looks --------------------------------------------------------------------
