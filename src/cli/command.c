@@ -759,14 +759,6 @@ const Command commands[] = {
         .run = cmd_complete,
     },
     {
-        .name = "__notify",
-        .summary = "send standard input to a webhook",
-        .usage = "URL",
-        .example = "pawl __notify https://example.org/ended",
-        .hidden = true,
-        .run = cmd_notify,
-    },
-    {
         .name = "__man",
         .summary = "a man page as roff",
         .usage = "[COMMAND | list]",

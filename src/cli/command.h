@@ -80,6 +80,5 @@ int cmd_completion(Cli *cli);
 int cmd_complete(Cli *cli);
 int cmd_help(Cli *cli);
 int cmd_man(Cli *cli);
-int cmd_notify(Cli *cli);
 
 #endif

@@ -26,6 +26,7 @@ typedef enum JobFlag {
     JOB_UNIT = 1 << 26,          /* works on a unit of a processor (004) */
     JOB_LINKED = 1 << 18, /* has `after`, `group` or `unique`: stores keep rows of it */
     JOB_MERGES = 1 << 19, /* while it waits, others of its highlander type become it */
+    JOB_TELLS = 1 << 28,  /* someone is to be told of its end: `notify` */
     JOB_WAITS = 1 << 27,  /* not all jobs of its `after` have ended as asked */
 } JobFlag;
 

@@ -5,6 +5,9 @@
  * after as many such losses as JOB_LOSSES can count it is charged all the same, so that a
  * job that kills its surroundings comes to an end. */
 #include "core/node_inside.h"
+#include "core/notice.h"
+
+#include <stdio.h>
 
 static RetryRule rule_of(const Node *node, const Head *head)
 {
@@ -167,8 +170,22 @@ static Ending mapped_ending(const Running *running, const Ending *ending)
     return mapped;
 }
 
+/* With the end itself: a crash cannot come between the two. */
+static void owe_notices(Node *node, const Head *head, JobState state)
+{
+    char key[ID_TEXT_BYTES + 16];
+    char id[ID_TEXT_BYTES];
+    snprintf(key, sizeof key, "%s.%u", id_text(head->id, id), head->attempt);
+    Op *op = node_op(node, OP_PUT, 0);
+    op->table = SLICE_LITERAL(NOTICE_OWED);
+    op->key = node_keep(node, slice_text(key));
+    op->value = slice_text(state_name(state));
+}
+
 void node_final(Node *node, const Head *head, JobState state, Slice error)
 {
+    if (head->flags & JOB_TELLS)
+        owe_notices(node, head, state);
     node_after_final(node);
     node_group_final(node, head);
     if (state == JOB_FAILED || state == JOB_REJECTED)

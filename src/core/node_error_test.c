@@ -2,6 +2,7 @@
 /* node_error_test.c - what follows a failure: the error-handler job, on_error, and that
  * neither goes round for ever; what a control file's job may return. */
 #include "core/node_rig.h"
+#include "core/notice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,6 +76,26 @@ static void a_failed_job_calls_the_error_handler_once(void **state) /* S0.17 */
     assert_true(holds(told->payload, "\"payload\":\"<batch-job/>\""));
     assert_true(holds(told->payload, "\"name\":\"Test Job 1\""));
     assert_true(holds(told->payload, "\"exitcode\":465"));
+    rig_close(rig);
+}
+
+/* S0.44: that someone is to be told stands in the batch of the end; a retry and an end
+ * of its own is another. */
+static void an_end_that_is_to_be_told_is_owed_with_it(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    Job job = rig_job();
+    job.flags |= JOB_TELLS;
+    JobId id = rig_add(rig, &job);
+    rig_add_default(rig);
+    size_t before = rig->definition_count;
+    fails(rig, id);
+    assert_int_equal(rig->definition_count, before + 1);
+    assert_true(slice_is(rig->definitions[before].table, NOTICE_OWED));
+    assert_true(slice_is(rig->definitions[before].value, "failed"));
+    assert_true(slice_starts(rig->definitions[before].key,
+                             slice_text(id_text(id, (char[ID_TEXT_BYTES]){ 0 }))));
     rig_close(rig);
 }
 
@@ -271,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_job_calls_the_error_handler_once),
+        cmocka_unit_test(an_end_that_is_to_be_told_is_owed_with_it),
         cmocka_unit_test(a_done_or_retried_job_calls_no_one),
         cmocka_unit_test(an_error_handler_is_never_called_for_its_own_doing),
         cmocka_unit_test(two_types_that_call_each_other_come_to_an_end),

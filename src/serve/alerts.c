@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "core/schedule.h"
-#include "serve/announce.h"
 #include "serve/inside.h"
+#include "serve/notices.h"
 
 #include <stdio.h>
 #include <sys/statvfs.h>
@@ -27,7 +27,6 @@ typedef struct Watched {
 
 struct Alerts {
     Daemon *daemon;
-    Announcer *announcer;
     Watched *rules;
     int64_t check_boot;
     struct Check *check; /* under way; NULL: none */
@@ -178,7 +177,6 @@ void alerts_free(Alerts *alerts)
 {
     if (!alerts)
         return;
-    announcer_close(alerts->announcer);
     if (alerts->check) /* its answer will not be taken any more */
         check_free(alerts->check);
     while (alerts->rules)
@@ -338,24 +336,33 @@ static void body_of(const Watched *watched, const char *status, int64_t now_ms, 
     json_object_end(&json);
 }
 
-static void tell(Alerts *alerts, const Watched *watched, int64_t now_ms)
+static void log_change(const Watched *watched)
 {
-    const char *status = watched->firing ? "firing" : "cleared";
     char quoted[LOG_QUOTE_BYTES];
     log_event(watched->firing ? LOG_WARN : LOG_INFO,
               watched->firing ? "alert.firing" : "alert.cleared",
               "alert=" SLICE_FMT " tenant=" SLICE_FMT " msg=%s", SLICE_ARG(watched->name),
               SLICE_ARG(watched->tenant), log_quote(buf_slice(&watched->detail), quoted));
+}
+
+/* With this turn, as the state itself: whoever is to be told will be. */
+static void tell(const Alerts *alerts, const Watched *watched, int64_t now_ms)
+{
+    const char *status = watched->firing ? "firing" : "cleared";
     Buf body = { 0 };
     Slice rest = watched->rule.to;
     Slice target;
     body_of(watched, status, now_ms, &body);
-    while (list_next(&rest, &target)) {
+    for (int i = 0; list_next(&rest, &target); i++) {
+        Buf key = { 0 };
         if (slice_is(target, "log"))
             continue;
-        if (!alerts->announcer)
-            alerts->announcer = announcer_open();
-        announcer_send(alerts->announcer, target, buf_slice(&body));
+        buf_printf(&key, "alert." SLICE_FMT ".%lld.%s.%d", SLICE_ARG(watched->name),
+                   (long long)watched->since_ms, status, i);
+        Notice notice = { .target = target, .body = buf_slice(&body) };
+        notices_add(alerts->daemon, &(NoticeName){ watched->tenant, buf_slice(&key) },
+                    &notice);
+        buf_done(&key);
     }
     buf_done(&body);
 }
@@ -390,14 +397,15 @@ static void apply_item(Alerts *alerts, const CheckItem *item, int64_t now_ms)
         buf_add_text(&watched->detail, item->detail);
     }
     keep_state(alerts, watched);
+    tell(alerts, watched, now_ms);
 }
 
-/* Only what a crash cannot undo is told. */
-void alerts_kept(Alerts *alerts, Slice tenant, Slice name)
+/* Only what a crash cannot undo is logged. */
+void alerts_kept(const Alerts *alerts, Slice tenant, Slice name)
 {
     const Watched *watched = find(alerts, tenant, name);
     if (watched && watched->rule.when.bytes)
-        tell(alerts, watched, clock_now().wall_ms);
+        log_change(watched);
 }
 
 static void apply_check(Call *call, Daemon *daemon)

@@ -20,8 +20,8 @@ void alerts_free(Alerts *alerts); /* NULL does nothing */
 /* A rule was set, or (no value) deleted. */
 void alerts_defined(Alerts *alerts, Slice tenant, Slice name, Slice value);
 
-/* That a rule began or ceased to fire is durable: now it is told. */
-void alerts_kept(Alerts *alerts, Slice tenant, Slice name);
+/* That a rule began or ceased to fire is durable: now it is logged. */
+void alerts_kept(const Alerts *alerts, Slice tenant, Slice name);
 
 /* Each turn. */
 void alerts_tick(Alerts *alerts, Now now);

@@ -2,7 +2,6 @@
 /* announce.c - see announce.h. */
 #include "serve/announce.h"
 
-#include "base/log.h"
 #include "base/mailbox.h"
 #include "base/times.h"
 #include "serve/target.h"
@@ -10,37 +9,33 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRIES_MAX      8
-#define FIRST_PAUSE_MS MS_PER_S /* doubles */
-#define TRY_SECONDS    10L
-#define WAITING_MAX    1000 /* more than that is told to no one but the log */
+#define TRY_SECONDS 10L
+#define GROUPS_MAX  256
 
 extern char **environ;
 
 typedef struct Message {
     Mail mail;
-    struct Message *next;
     Arena arena;
-    char *target;
-    Slice body;
-    unsigned tries;
-    int64_t due_boot;
+    Announcement what; /* target and user end with NUL */
 } Message;
 
 struct Announcer {
     Mailbox box;
     pthread_t thread;
     _Atomic bool closing;
-    Message *waiting;
-    size_t count;
+    Announced *done;
+    void *context;
 };
 
 static void message_free(Message *message)
@@ -103,30 +98,57 @@ static bool post(Announcer *announcer, const char *url, Slice body, Error *why)
 /* --- Commands -------------------------------------------------------------------------
  */
 
-/* In its own group, so that it can be ended whole; its output goes nowhere. */
-static pid_t spawn(const char *words, int input)
+/* Another account's numbers, looked up before the fork: no locks behind it. */
+typedef struct Account {
+    uid_t uid;
+    gid_t gid;
+    gid_t groups[GROUPS_MAX];
+    int group_count;
+    bool needed;
+} Account;
+
+static bool account_find(const char *user, Account *out, Error *why)
 {
-    char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, NULL, NULL };
-    Arena arena = { 0 };
-    argv[2] = slice_cstr(&arena, slice_text(words));
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, input, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    pid_t pid = -1;
-    if (posix_spawn(&pid, "/bin/sh", &actions, &attributes, argv, environ))
-        pid = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    arena_done(&arena);
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char text[4096];
+    out->needed = *user != '\0';
+    if (!out->needed)
+        return true;
+    out->group_count = GROUPS_MAX;
+    if (getpwnam_r(user, &entry, text, sizeof text, &found) || !found ||
+        entry.pw_uid == 0 ||
+        getgrouplist(user, entry.pw_gid, out->groups, &out->group_count) < 0) {
+        error_set(why, ERR_INVALID, "it cannot be run as %s", user);
+        return false;
+    }
+    out->uid = entry.pw_uid;
+    out->gid = entry.pw_gid;
+    return true;
+}
+
+/* In its own group, so that it can be ended whole; its output goes nowhere. */
+static pid_t spawn(const char *words, int input, const Account *account)
+{
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    pid_t pid = null < 0 ? -1 : fork();
+    if (pid == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        setpgid(0, 0);
+        bool ready = dup2(input, 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2;
+        if (account->needed)
+            ready = ready && !setgroups((size_t)account->group_count, account->groups) &&
+                    !setgid(account->gid) && !setuid(account->uid);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (ready)
+            execle("/bin/sh", "sh", "-c", words, (char *)NULL, environ);
+        _exit(127);
+    }
+    if (null >= 0)
+        close(null);
+    if (pid > 0)
+        setpgid(pid, pid); /* whoever comes first */
     return pid;
 }
 
@@ -151,17 +173,21 @@ static bool wait_for(Announcer *announcer, pid_t pid, Error *why)
 
 /* The body goes through a nameless file: a command that does not read it blocks no one.
  */
-static bool run(Announcer *announcer, const char *words, Slice body, Error *why)
+static bool run(Announcer *announcer, const char *words, const Announcement *what,
+                Error *why)
 {
+    Account account = { 0 };
+    if (!account_find(what->user.data, &account, why))
+        return false;
     FILE *file = tmpfile();
     if (!file) {
         error_errno(why, "cannot make a temporary file");
         return false;
     }
-    fwrite(body.data, 1, body.bytes, file);
+    fwrite(what->body.data, 1, what->body.bytes, file);
     fputc('\n', file);
     rewind(file);
-    pid_t pid = spawn(words, fileno(file));
+    pid_t pid = spawn(words, fileno(file), &account);
     fclose(file);
     if (pid < 0) {
         error_set(why, ERR_UNAVAILABLE, "sh cannot be started");
@@ -173,82 +199,61 @@ static bool run(Announcer *announcer, const char *words, Slice body, Error *why)
 /* --- The thread -----------------------------------------------------------------------
  */
 
-/* Whether the message is done with: sent, or given up. */
-static bool try_one(Announcer *announcer, Message *message)
+static bool try_one(Announcer *announcer, const Announcement *what, Error *why)
 {
     TargetKind kind;
     Slice rest;
-    Error why = { 0 };
-    char quoted[LOG_QUOTE_BYTES];
-    if (target_parse(slice_text(message->target), &kind, &rest))
-        return true;
-    const char *words = message->target + (rest.data - message->target);
-    message->tries++;
-    bool sent = kind == TARGET_WEBHOOK ? post(announcer, words, message->body, &why)
-                                       : run(announcer, words, message->body, &why);
-    if (sent || announcer->closing)
-        return true;
-    bool last = message->tries == TRIES_MAX;
-    log_event(last ? LOG_ERROR : LOG_WARN, last ? "announce.gave_up" : "announce.failed",
-              "tries=%u kind=%s why=%s", message->tries,
-              kind == TARGET_WEBHOOK ? "webhook" : "command",
-              log_quote(slice_text(why.text), quoted));
-    message->due_boot = clock_now().boot_ms + (FIRST_PAUSE_MS << (message->tries - 1));
-    return last;
-}
-
-static void receive(Announcer *announcer, Mail *mail)
-{
-    while (mail) {
-        Message *message = (Message *)(void *)mail;
-        mail = mail->next;
-        if (announcer->count == WAITING_MAX) {
-            log_event(LOG_ERROR, "announce.gave_up", "tries=0 kind=any why=\"too many\"");
-            message_free(message);
-            continue;
-        }
-        Message **at = &announcer->waiting;
-        while (*at)
-            at = &(*at)->next;
-        message->next = NULL;
-        *at = message;
-        announcer->count++;
+    if (target_parse(what->target, &kind, &rest)) {
+        error_set(why, ERR_INVALID, "this is no target");
+        return false;
     }
+    switch (kind) {
+    case TARGET_WEBHOOK:
+        return post(announcer, rest.data, what->body, why);
+    case TARGET_COMMAND:
+        return run(announcer, rest.data, what, why);
+    }
+    return false;
 }
 
 static void *announcer_run(void *context)
 {
     Announcer *announcer = context;
     while (!announcer->closing) {
-        receive(announcer, mailbox_wait(&announcer->box, announcer->waiting ? 100 : -1));
-        for (Message **at = &announcer->waiting; *at && !announcer->closing;) {
-            Message *message = *at;
-            bool due = clock_now().boot_ms >= message->due_boot;
-            if (!due || !try_one(announcer, message)) {
-                at = &message->next;
-                continue;
-            }
-            *at = message->next;
-            announcer->count--;
+        Mail *mail = mailbox_wait(&announcer->box, -1);
+        while (mail) {
+            Message *message = (Message *)(void *)mail;
+            Error why = { 0 };
+            mail = mail->next;
+            bool sent = !announcer->closing && try_one(announcer, &message->what, &why);
+            if (!announcer->closing)
+                announcer->done(announcer->context, message->what.token,
+                                sent ? NULL : &why);
             message_free(message);
         }
     }
     return NULL;
 }
 
-Announcer *announcer_open(void)
+Announcer *announcer_open(Announced *done, void *context)
 {
     Announcer *announcer = MEM_NEW(Announcer);
+    announcer->done = done;
+    announcer->context = context;
     mailbox_init(&announcer->box);
     pthread_create(&announcer->thread, NULL, announcer_run, announcer);
     return announcer;
 }
 
-void announcer_send(Announcer *announcer, Slice target, Slice body)
+void announcer_send(Announcer *announcer, const Announcement *announcement)
 {
     Message *message = MEM_NEW(Message);
-    message->target = slice_cstr(&message->arena, target);
-    message->body = slice_copy(&message->arena, body);
+    Slice target = announcement->target;
+    Slice user = announcement->user;
+    message->what.token = announcement->token;
+    message->what.target = slice_of(slice_cstr(&message->arena, target), target.bytes);
+    message->what.user = slice_of(slice_cstr(&message->arena, user), user.bytes);
+    message->what.body = slice_copy(&message->arena, announcement->body);
     mailbox_put(&announcer->box, &message->mail);
 }
 
@@ -259,11 +264,10 @@ void announcer_close(Announcer *announcer)
     announcer->closing = true;
     mailbox_close(&announcer->box);
     pthread_join(announcer->thread, NULL);
-    receive(announcer, mailbox_take(&announcer->box));
-    for (Message *at = announcer->waiting; at;) {
-        Message *next = at->next;
-        message_free(at);
-        at = next;
+    for (Mail *mail = mailbox_take(&announcer->box); mail;) {
+        Message *message = (Message *)(void *)mail;
+        mail = mail->next;
+        message_free(message);
     }
     mailbox_done(&announcer->box);
     mem_free(announcer);

@@ -3,9 +3,11 @@
 #include "serve/api_alerts.h"
 
 #include "base/text.h"
+#include "core/notice.h"
 #include "serve/alert_rule.h"
 #include "serve/alerts.h"
 #include "serve/api_common.h"
+#include "serve/job_json.h"
 
 #include <stdio.h>
 
@@ -59,6 +61,75 @@ void api_alerts(Exchange *exchange)
         return;
     Call *call = exchange_call(exchange, CALL_LOOK, reply_out);
     call->look = look_at_alerts;
+    exchange_send(exchange, call);
+}
+
+/* --- Notices that have not arrived ----------------------------------------------------
+ */
+
+typedef struct NoticeList {
+    Exchange *exchange;
+    Slice tenant;
+    JsonOut json;
+    ListPage page;
+    uint32_t count;
+    bool more;
+    Slice last;
+} NoticeList;
+
+static void write_notice(void *context, const Definition *definition)
+{
+    NoticeList *list = context;
+    Notice notice;
+    if (list->more || !slice_equal(definition->tenant, list->tenant) ||
+        (list->page.cursor.data &&
+         api_name_order(definition->key, list->page.cursor) <= 0) ||
+        notice_unpack(definition->value, &notice))
+        return;
+    if (list->count++ == list->page.limit) {
+        list->more = true;
+        return;
+    }
+    JsonOut *json = &list->json;
+    json_object(json, NULL);
+    json_text(json, "id", definition->key);
+    json_text(json, "tenant", definition->tenant);
+    json_text(json, "to", notice.target);
+    json_cstr(json, "state", notice.gave_up ? "gave_up" : "waiting");
+    json_int(json, "tries", notice.tries);
+    json_time(json, "created_at", notice.created_ms);
+    json_time(json, "next_try_at", notice.gave_up ? 0 : notice.due_ms);
+    text_or_null(json, "error", notice.error);
+    json_raw(json, "body", notice.body);
+    json_object_end(json);
+    list->last = slice_copy(&list->exchange->arena, definition->key);
+}
+
+static void read_notices(Call *call, Store *store)
+{
+    Exchange *exchange = call->context;
+    NoticeList *list = exchange->state;
+    list->json = exchange_json(exchange);
+    json_object(&list->json, NULL);
+    json_array(&list->json, "items");
+    call->err = store->kind->definitions(store, SLICE_LITERAL(NOTICE_TABLE), write_notice,
+                                         list, &call->why);
+    json_array_end(&list->json);
+    text_or_null(&list->json, "next_cursor",
+                 list->more ? list->last : (Slice){ NULL, 0 });
+    json_object_end(&list->json);
+}
+
+void api_notices(Exchange *exchange)
+{
+    NoticeList *list = ARENA_NEW(&exchange->arena, NoticeList);
+    list->exchange = exchange;
+    exchange->state = list;
+    list->tenant = api_tenant(exchange, "default");
+    if (!list->tenant.data || !api_list_page(exchange, &list->page))
+        return;
+    Call *call = exchange_call(exchange, CALL_READ, reply_out);
+    call->read = read_notices;
     exchange_send(exchange, call);
 }
 

@@ -6,6 +6,7 @@
 #include "serve/exchange.h"
 
 void api_alerts(Exchange *exchange);
+void api_notices(Exchange *exchange);
 void api_alert_rules(Exchange *exchange);
 void api_alert_rule_get(Exchange *exchange);
 void api_alert_rule_put(Exchange *exchange);

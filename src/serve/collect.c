@@ -9,6 +9,7 @@
 #include "base/pack.h"
 #include "base/text.h"
 #include "serve/cluster.h"
+#include "serve/notices.h"
 #include "serve/notify.h"
 #include "serve/security.h"
 
@@ -263,8 +264,7 @@ static void take_answers(Daemon *daemon)
             take_start_answer(daemon, ask);
             break;
         case ASK_NOTIFY:
-            if (!ask->err && ask->loaded.count)
-                notify_loaded(daemon, &ask->loaded.jobs[0]);
+            notify_loaded(daemon, ask);
             break;
         case ASK_WAIT:
             take_wait_answer(daemon, ask);
@@ -612,6 +612,7 @@ void daemon_collect(Daemon *daemon, Now now)
     take_answers(daemon);
     take_runner(daemon);
     take_calls(daemon);
+    notices_tick(daemon->notices, now);
 }
 
 void daemon_collected_free(Daemon *daemon)

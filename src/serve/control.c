@@ -391,6 +391,8 @@ Err control_read(Slice document, const ControlRules *rules, Arena *arena, Job *o
     out_job->payload = document;
     out_job->document_hash = document_hash(document);
     out_job->notify = slice_copy(arena, buf_slice(&in.notify));
+    if (out_job->notify.bytes)
+        out_job->flags |= JOB_TELLS;
     buf_done(&in.notify);
     return err;
 }

@@ -3,6 +3,7 @@
 #include "serve/inside.h"
 
 #include "serve/alerts.h"
+#include "serve/notices.h"
 
 #include "base/log.h"
 #include "serve/claim_key.h"
@@ -531,6 +532,7 @@ static void free_memory(Daemon *daemon)
     declares_free(daemon->declares);
     alerts_free(daemon->alerts);
     security_close(daemon->security);
+    notices_free(daemon->notices);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
     map_done(&daemon->early_signals);

@@ -4,6 +4,7 @@
 #include "serve/inside.h"
 
 #include "serve/alerts.h"
+#include "serve/notices.h"
 #include "serve/security.h"
 
 typedef struct StoredTable {
@@ -49,6 +50,8 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     if (!err)
         err = security_open(daemon, store, daemon->options.audit_keep_ms,
                             &daemon->security, why);
+    if (!err)
+        err = notices_open(daemon, why);
     return err;
 }
 

@@ -12,6 +12,7 @@
 #include "serve/control_run.h"
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
+#include "serve/notices.h"
 #include "serve/notify.h"
 #include "serve/processors.h"
 #include "serve/resource_json.h"
@@ -353,6 +354,9 @@ static void defined(Daemon *daemon, const Effect *effect)
     JobId operation;
     if (slice_is(effect->table, OPERATION_TABLE) && !id_parse(effect->key, &operation))
         daemon_waiters_answer(daemon, operation, ERR_OK);
+    if (slice_is(effect->table, NOTICE_TABLE))
+        notices_kept(daemon->notices, &(NoticeName){ effect->tenant, effect->key },
+                     effect->value);
     if (slice_is(effect->table, ALERT_STATES))
         alerts_kept(daemon->alerts, effect->tenant, effect->key);
     if (!slice_is(effect->table, SETTINGS_TABLE))

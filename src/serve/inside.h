@@ -89,6 +89,7 @@ struct Daemon {
     EventLog event_log;
     struct Alerts *alerts;
     struct Security *security; /* tokens */
+    struct Notices *notices;
 
     Mailbox calls;   /* from the doors */
     Mailbox answers; /* from the keeper */

@@ -2,53 +2,31 @@
 /* notify.c - see notify.h. */
 #include "serve/notify.h"
 
+#include "base/log.h"
+#include "base/text.h"
 #include "serve/job_json.h"
+#include "serve/notices.h"
 #include "serve/target.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#define NOTIFY_RETRIES 5
+#define KEY_BYTES (ID_TEXT_BYTES + 32)
 
-void notify_ended(Daemon *daemon, const Effect *effect)
+/* Which end of which job: `token` of the question is the attempt, `load.id` the job. */
+static void ask(Daemon *daemon, JobId id, uint32_t attempt, JobState state)
 {
-    if (!(effect->flags & JOB_CONTROL))
-        return;
     Ask *ask = MEM_NEW(Ask);
     ask->purpose = ASK_NOTIFY;
-    ask->load = (Load){ .kind = LOAD_JOB, .id = effect->id };
+    ask->token = (uint64_t)attempt << 8 | (uint64_t)state;
+    ask->load = (Load){ .kind = LOAD_JOB, .id = id };
     ask->needs = journal_end(daemon->journal);
     keeper_ask(daemon->keeper, ask);
 }
 
-static void add_word(Buf *out, Slice word)
+void notify_ended(Daemon *daemon, const Effect *effect)
 {
-    buf_add_slice(out, word);
-    buf_add_char(out, '\0');
-}
-
-/* A webhook is told by this very program; a command is the shell's. */
-static Slice command_of(Daemon *daemon, TargetKind kind, Slice rest)
-{
-    char self[PATH_MAX] = "pawl";
-    Buf words = { 0 };
-    switch (kind) {
-    case TARGET_WEBHOOK:
-        if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
-            snprintf(self, sizeof self, "pawl");
-        add_word(&words, slice_text(self));
-        add_word(&words, SLICE_LITERAL("__notify"));
-        break;
-    case TARGET_COMMAND:
-        add_word(&words, SLICE_LITERAL("/bin/sh"));
-        add_word(&words, SLICE_LITERAL("-c"));
-        break;
-    }
-    add_word(&words, rest);
-    Slice command = slice_copy(&daemon->step, buf_slice(&words));
-    buf_done(&words);
-    return command;
+    if (effect->flags & JOB_TELLS)
+        ask(daemon, effect->id, effect->attempt, effect->state);
 }
 
 static Slice payload_of(Daemon *daemon, const Job *job, Slice event)
@@ -64,38 +42,81 @@ static Slice payload_of(Daemon *daemon, const Job *job, Slice event)
     return payload;
 }
 
-static void tell(Daemon *daemon, const Job *job, unsigned number, Slice event, Slice to)
+static void tell(Daemon *daemon, const Job *job, Slice event, NoticeName *name, Slice to)
 {
-    TargetKind kind;
-    Slice rest;
-    if (!target_wants(event, job->state) || target_parse(to, &kind, &rest))
+    if (!target_wants(event, job->state))
         return;
-    Job *note = ARENA_NEW(&daemon->step, Job);
-    *note = job_default();
-    note->type = SLICE_LITERAL(NOTIFY_TYPE);
-    note->tenant = slice_copy(&daemon->step, job->tenant);
-    note->user = slice_copy(&daemon->step, job->user);
-    note->parent = job->id;
-    note->flags |= JOB_AFTERMATH; /* who cannot be told is no one else's trouble */
-    note->max_retries = NOTIFY_RETRIES;
-    note->command = command_of(daemon, kind, rest);
-    note->payload = payload_of(daemon, job, event);
-    char *key = arena_take(&daemon->step, 64);
-    char id[ID_TEXT_BYTES];
-    snprintf(key, 64, "notify:%s:%u:%u", id_text(job->id, id), job->attempt, number);
-    Event *add = daemon_event(daemon, EVENT_ADD);
-    add->jobs = note;
-    add->count = 1;
-    add->tenant = note->tenant;
-    add->key = slice_text(key);
-    add->key_hash = SLICE_LITERAL(NOTIFY_TYPE);
+    Notice notice = { .target = to,
+                      .user = job->user,
+                      .body = payload_of(daemon, job, event) };
+    notices_add(daemon, name, &notice);
 }
 
-void notify_loaded(Daemon *daemon, const Job *job)
+static void forget(Daemon *daemon, const char *key)
 {
-    Slice rest = job->notify;
+    Event *event = daemon_event(daemon, EVENT_DEFINE);
+    event->table = SLICE_LITERAL(NOTICE_OWED);
+    event->key = slice_copy(&daemon->step, slice_text(key));
+}
+
+void notify_loaded(Daemon *daemon, const Ask *ask)
+{
+    char id[ID_TEXT_BYTES];
+    char owed[KEY_BYTES];
+    uint32_t attempt = (uint32_t)(ask->token >> 8);
+    if (ask->err)
+        return; /* it stays owed; the next start asks again */
+    snprintf(owed, sizeof owed, "%s.%u", id_text(ask->load.id, id), attempt);
+    forget(daemon, owed);
+    if (!ask->loaded.count) {
+        log_event(LOG_WARN, "notify.job_gone", "job=%s", id);
+        return;
+    }
+    Job job = ask->loaded.jobs[0];
+    Slice rest = job.notify;
     Slice event;
     Slice to;
-    for (unsigned i = 0; list_next(&rest, &event) && list_next(&rest, &to); i++)
-        tell(daemon, job, i, event, to);
+    job.state = (JobState)(ask->token & 255); /* it may have been retried meanwhile */
+    for (unsigned i = 0; list_next(&rest, &event) && list_next(&rest, &to); i++) {
+        char key[KEY_BYTES + 16];
+        snprintf(key, sizeof key, "job.%s.%u", owed, i);
+        tell(daemon, &job, event, &(NoticeName){ job.tenant, slice_text(key) }, to);
+    }
+}
+
+/* --- After a start --------------------------------------------------------------------
+ */
+
+typedef struct Owed {
+    JobId id;
+    uint32_t attempt;
+    JobState state;
+} Owed;
+
+static void take_owed(void *context, const Definition *definition)
+{
+    OwedList *list = context;
+    Slice attempt = definition->key;
+    Slice id = slice_cut(&attempt, '.');
+    int64_t number = 0;
+    Owed owed = { 0 };
+    if (id_parse(id, &owed.id) || int_parse(attempt, &number) ||
+        state_parse(definition->value, &owed.state))
+        return;
+    owed.attempt = (uint32_t)number;
+    MEM_PUSH(list->items, list->count, list->capacity) = owed;
+}
+
+Err notify_read(const Daemon *daemon, OwedList *out, Error *why)
+{
+    return daemon->store->kind->definitions(daemon->store, SLICE_LITERAL(NOTICE_OWED),
+                                            take_owed, out, why);
+}
+
+void notify_ask(Daemon *daemon, OwedList *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        ask(daemon, list->items[i].id, list->items[i].attempt, list->items[i].state);
+    mem_free(list->items);
+    *list = (OwedList){ 0 };
 }

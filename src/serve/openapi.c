@@ -129,6 +129,11 @@ static const Shape shapes[] = {
       "{\"type\":\"object\",\"properties\":{\"rule\":" STRING ",\"tenant\":" STRING
       ",\"when\":" STRING ",\"since\":" STRING ",\"detail\":" STRING "}}" },
     { "AlertList", LIST_OF("Alert") },
+    { "Notice", "{\"type\":\"object\",\"properties\":{\"id\":" STRING
+                ",\"tenant\":" STRING ",\"to\":" STRING ",\"state\":" STRING
+                ",\"tries\":" NUMBER ",\"created_at\":" STRING ",\"next_try_at\":" STRING0
+                ",\"error\":" STRING0 ",\"body\":{\"type\":\"object\"}}}" },
+    { "NoticeList", LIST_OF("Notice") },
     { "AlertRule",
       "{\"type\":\"object\",\"required\":[\"when\"],\"properties\":{\"name\":" STRING
       ",\"when\":" STRING ",\"to\":{\"type\":[\"string\",\"array\"]},"

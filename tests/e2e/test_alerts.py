@@ -3,7 +3,9 @@
 web server, a command and the log."""
 import http.server
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import threading
 
@@ -21,12 +23,12 @@ class Hook:
     """A web server that keeps what it is told; the first `refusals` get a 503."""
 
     def __init__(self, refusals=0):
-        self.got, self.refused, outer = [], 0, self
+        self.got, self.refused, self.refusals, outer = [], 0, refusals, self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                refuse = outer.refused < refusals
+                refuse = outer.refused < outer.refusals
                 if refuse:
                     outer.refused += 1
                 else:
@@ -137,6 +139,59 @@ def test_a_full_disk_fires_and_a_restart_tells_nothing_twice(home):
         wait_for(lambda: len(hook.got) == 2, SECONDS)
         assert hook.got[1]["status"] == "cleared"
         node.stop()
+
+
+def notices(api):
+    return api.get("/notices")["items"]
+
+
+def test_what_was_not_told_is_told_after_kill_9(home):
+    """S0.79: the notice is in the store from the moment the alert fires; tries are
+    counted over the restart, and it goes when it has arrived."""
+    with Hook(refusals=10**9) as hook:
+        node = home.daemon(data=home.path / "owed").start()
+        put(node.api(), "disk", when="disk free < 4000000G", to=[hook.url, "log"])
+        [notice] = wait_for(lambda: [one for one in notices(node.api()) if one["tries"]],
+                            SECONDS)
+        assert notice["to"] == hook.url and notice["state"] == "waiting"
+        assert notice["body"]["alert"] == "disk" and "503" in notice["error"]
+        assert notice["next_try_at"] > notice["created_at"]
+        node.restart()
+        [again] = notices(node.api())
+        assert again["id"] == notice["id"] and again["tries"] >= notice["tries"]
+        hook.refusals = 0
+        wait_for(lambda: hook.got, 2 * SECONDS)
+        assert hook.got[0]["status"] == "firing"
+        wait_for(lambda: not notices(node.api()), SECONDS)
+        assert len(hook.got) == 1
+        assert "event=announce.failed " in node.log()
+        node.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_disk_that_fills_fires_and_clears(home):
+    """On a small file system of its own."""
+    path = home.path / "small"
+    path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", path],
+                             check=False)
+    if mounted.returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        node = home.daemon(data=path / "d").start()
+        put(node.api(), "full", when="disk free < 32M")
+        with open(path / "ballast", "wb") as file:
+            disk = os.statvfs(path)
+            os.posix_fallocate(file.fileno(), 0, disk.f_bavail * disk.f_frsize - (16 << 20))
+        alert = wait_for(lambda: firing(node.api()).get("full"), SECONDS)
+        assert "MiB are free in" in alert["detail"]
+        os.unlink(path / "ballast")
+        wait_for(lambda: not firing(node.api()), SECONDS)
+        assert "event=alert.cleared " in node.log()
+        node.cleanup()
+    finally:
+        wait_for(lambda: subprocess.run(["umount", path], check=False,
+                                        capture_output=True).returncode == 0, SECONDS)
 
 
 def test_rules_are_shown_refused_and_declared(api, home):

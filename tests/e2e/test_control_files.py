@@ -417,11 +417,9 @@ def test_those_who_want_to_know_are_told(batch):
         text = document(module=batch.module("exit 65\n"), name="bell")
         job = batch.run(text.replace("</batch-job>", notify + "</batch-job>"))
         assert job["state"] == "failed"
-        wait_for(lambda: len(batch.children(job)) == 2, SECONDS)
         wait_for(lambda: len(server.posts) == 2, SECONDS)
-        for child in batch.children(job):
-            assert child["type"] == "notify"
-            assert batch.api.until(child["id"], seconds=SECONDS)["state"] == "done"
+        wait_for(lambda: told.exists() and told.read_bytes().endswith(b"\n"), SECONDS)
+        wait_for(lambda: not batch.api.get("/notices")["items"], SECONDS)
     finally:
         server.shutdown()
         server.server_close()
@@ -433,6 +431,33 @@ def test_those_who_want_to_know_are_told(batch):
     assert not pathlib.Path(f"{told}.wrong").exists()
     bad = document(module="x", notify="<event>done</event><to>mail:ann</to>")
     assert "webhook" in batch.post(bad, status=422)["detail"]
+
+
+def test_an_end_that_came_while_the_daemon_was_away_is_told(batch):
+    """S0.44: written with the end: neither a crash before it nor one behind it loses it."""
+    told = batch.modules / "told-late"
+    gate = batch.modules / "gate-late"
+    with Place() as place:
+        node = place.daemon("--set", f"daemon.modules_root={batch.modules}",
+                            data=place.path / "late").start()
+        text = document(module=batch.module(f"while [ ! -e {gate} ]; do sleep 0.02; done\n"))
+        notify = f'<notify event="done" to="command:cat &gt;&gt; {told}"/>'
+        answer = node.api().request("POST", "/jobs",
+                                    text.replace("</batch-job>", notify + "</batch-job>").encode(),
+                                    {"Content-Type": "application/xml"})
+        assert answer.status == 201, answer
+        id = answer.json()["id"]
+        node.api().until(id, "running", SECONDS)
+        node.kill()
+        gate.touch()
+        node.start()
+        assert node.api().until(id, seconds=SECONDS)["state"] == "done"
+        node.kill() # right behind the end
+        node.start()
+        wait_for(lambda: told.exists() and told.read_bytes().endswith(b"\n"), SECONDS)
+        wait_for(lambda: not node.api().get("/notices")["items"], SECONDS)
+        assert {json.loads(line)["job"]["id"] for line in told.read_text().splitlines()} == {id}
+        node.stop()
 
 
 CONFIG = f"""<batch-config {SPACE}>
