@@ -470,6 +470,18 @@ const Command commands[] = {
         .run = cmd_status,
     },
     {
+        .name = "top",
+        .summary = "jobs, queues and rates, live on the whole terminal",
+        .usage = "",
+        .example = "pawl top",
+        .detail = "Keys: arrows or j and k choose a row; p pauses or resumes the job or, "
+                  "in the view of queues, the queue; h holds or releases, c cancels, K "
+                  "kills; 1 and 2 are the views; q leaves.",
+        .need = NEED_SERVER,
+        .operand = OPERAND_NONE,
+        .run = cmd_top,
+    },
+    {
         .name = "explain",
         .summary = "say why a job is, or is not, running",
         .usage = "ID",

@@ -69,6 +69,7 @@ int cmd_events(Cli *cli);
 int cmd_schedule(Cli *cli);
 int cmd_queue(Cli *cli);
 int cmd_operation(Cli *cli);
+int cmd_top(Cli *cli);
 int cmd_resource(Cli *cli);
 int cmd_stats(Cli *cli);
 int cmd_doctor(Cli *cli);
