@@ -13,8 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FREEZE_LOOKS                                                                     \
-    50 /* a process stuck in a call does not freeze: do not wait for it */
+#define FREEZE_LOOKS  500 /* 0.2 s: one that is stuck in a call never freezes */
 #define FREEZE_NAP_NS 400000
 #define STOP_LOOKS    20
 
@@ -58,20 +57,26 @@ static void signal_members(const TreeCgroup *cgroup, int signal_number)
     close(fd);
 }
 
-static void stop_cgroup(TreeCgroup *cgroup)
+static void nap(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = FREEZE_NAP_NS }, NULL);
+}
+
+static void stop_cgroup(const TreeCgroup *cgroup)
 {
     put_freeze(cgroup, true);
     bool frozen = is_frozen(cgroup);
     for (int look = 0; look < FREEZE_LOOKS && !frozen; look++) {
-        nanosleep(&(struct timespec){ .tv_nsec = FREEZE_NAP_NS }, NULL);
+        nap();
         frozen = is_frozen(cgroup);
     }
     signal_members(cgroup, SIGSTOP);
-    /* Thawed, each of them stops before it does anything else. If not all were frozen,
-     * the ice keeps those from running that were not yet born. */
-    cgroup->frozen = !frozen;
-    if (frozen)
-        put_freeze(cgroup, false);
+    put_freeze(cgroup, false); /* each of them stops before it does anything else */
+    /* Not all were frozen: one may have been born meanwhile. */
+    for (int look = 0; look < STOP_LOOKS && !frozen; look++) {
+        nap();
+        signal_members(cgroup, SIGSTOP);
+    }
 }
 
 /* Whether the process is of this attempt; checked after the pidfd was opened, so that
@@ -124,12 +129,11 @@ void tree_pause(Tree *tree, TreeJob *job)
     }
     /* One that was being born at the first look is seen at the next. */
     for (int look = 0; look < STOP_LOOKS && signal_marked(job, SIGSTOP); look++)
-        nanosleep(&(struct timespec){ .tv_nsec = FREEZE_NAP_NS }, NULL);
+        nap();
 }
 
 void tree_go_on(Tree *tree, TreeJob *job)
 {
-    TreeCgroup *cgroup = &tree->cgroups[job->place];
     if (!job->paused)
         return;
     job->paused = false;
@@ -137,8 +141,5 @@ void tree_go_on(Tree *tree, TreeJob *job)
         signal_marked(job, SIGCONT);
         return;
     }
-    signal_members(cgroup, SIGCONT);
-    if (cgroup->frozen)
-        put_freeze(cgroup, false);
-    cgroup->frozen = false;
+    signal_members(&tree->cgroups[job->place], SIGCONT);
 }

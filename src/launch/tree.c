@@ -141,8 +141,5 @@ bool tree_empty(Tree *tree, const TreeJob *job, bool alone)
     bool empty = !populated(cgroup);
     if (!empty)
         cgroup_kill(cgroup);
-    if (cgroup->frozen)
-        tree_put_word(cgroup->dir, "cgroup.freeze", "0");
-    cgroup->frozen = false;
     return empty;
 }

@@ -22,8 +22,7 @@ typedef struct TreeCgroup {
     int dir; /* 0: not made yet */
     int events;
     uint32_t life; /* part of its name: which one of this place it is */
-    bool frozen;
-    bool killed; /* never to be used again */
+    bool killed;   /* never to be used again */
 } TreeCgroup;
 
 typedef struct Tree {
