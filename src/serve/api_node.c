@@ -638,7 +638,7 @@ void api_readyz(Exchange *exchange)
 {
     const char *why = "starting";
     bool ready = daemon_ready(exchange->daemon, &why);
-    if (ready && strcmp(why, "store_failing") == 0)
+    if (ready && why && strcmp(why, "store_failing") == 0)
         reply_text(exchange, "ready, but degraded: store_failing\n");
     else if (ready)
         reply_text(exchange, "ready\n");
