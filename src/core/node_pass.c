@@ -85,7 +85,7 @@ static void start_turn(Node *node, Lane *lane, const Admission *admitted,
     node_lane_out(node, lane);
     if (node->offers.count && jobs > SHARED_TURN_JOBS)
         jobs = SHARED_TURN_JOBS;
-    if (lane->tour > node->tour)
+    if (lane->tour > node->tour && !lane->owed) /* who is owed goes before the tour */
         node_tour_begin(node, lane->tour);
     do {
         start(node, lane, &admission, place);

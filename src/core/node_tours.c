@@ -289,7 +289,7 @@ static void start(Pass *pass, ModelJob *job)
     Model *model = pass->model;
     ModelLane *lane = &model->lanes[job->lane];
     uint64_t turn = turn_of(model, job->lane);
-    if (turn > model->tour)
+    if (turn > model->tour && !lane->owed)
         model->tour = turn;
     lane->owed = 0;
     lane->in_line = false;
