@@ -52,15 +52,17 @@ struct Manager;
 struct Sisters;
 
 typedef struct Lane {
-    HeapNode offer;           /* its place in the heap `in`; must be first */
-    int64_t since_ms;         /* while it is in a heap: since when its first job waits, */
-    JobId first_id;           /* and which one that is */
-    Heap *in;                 /* offers, its sisters' rest, a manager's line; or NULL */
+    /* What lanes are compared by is together: one line of the cache for each. */
+    HeapNode offer;   /* its place in the heap `in`; must be first */
+    uint64_t owed;    /* refused for lack of a resource: goes first, by this; 0: not */
+    uint64_t tour;    /* the scheduling tour in which it is next offered */
+    int64_t since_ms; /* while it is in a heap: since when its first job waits, */
+    JobId first_id;   /* and which one that is */
+    Heap *in;         /* offers, its sisters' rest, a manager's line; or NULL */
     struct Manager *waits;    /* refused `refused` for lack of this */
     struct Manager *next_for; /* it has been let out of that one's line to try again */
     JobId refused;
     int64_t lacks; /* how much `refused` needs of it */
-    uint64_t owed; /* refused for lack of a resource: goes first, by this; 0: not */
     bool wavers;   /* ... but the answer may change without more of that resource */
     bool shut;     /* its queue lets nothing start now */
     bool scans;    /* its heads may be passed over: policy skip, backfill */
@@ -83,7 +85,6 @@ typedef struct Lane {
     bool resting;   /* empty, but kept until the tour in which it had its turn is over */
     uint32_t reach; /* how many times longer than usual its window is; 0: as usual */
     int64_t asked_boot; /* when the store was last asked for more */
-    uint64_t tour;      /* the scheduling tour in which it is next offered */
     HeadList window;
     size_t first; /* window.items[first] is the next job */
     HeadList aside;
