@@ -41,7 +41,7 @@ static int end(void **state)
     return 0;
 }
 
-/* S1.4: nothing that breaks between two commits is noticed, and one in the middle is
+/* Nothing that breaks between two commits is noticed, and one in the middle is
  * repeated by its number. */
 static void a_cut_connection_is_made_again(void **state)
 {

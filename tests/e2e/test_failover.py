@@ -10,7 +10,8 @@ from lib.postgres import Server # noqa: E402
 
 
 def test_a_synchronous_standby_loses_nothing(things, place):
-    """Everything acknowledged is there once on the promoted server."""
+    """S1.4: no data is lost on failover: everything acknowledged is there once, on the promoted
+    server."""
     primary = server(things)
     things.append(Server())
     standby = things[-1].copy_of(primary, "second").start()
@@ -33,7 +34,7 @@ def test_a_synchronous_standby_loses_nothing(things, place):
 
 
 def test_a_standby_that_was_behind_is_told_again(things, place):
-    """S1.6: ingestion goes on from the read point of the promoted server."""
+    """Ingestion goes on from the read point of the promoted server."""
     primary = server(things)
     things.append(Server())
     standby = things[-1].copy_of(primary, "second").start()

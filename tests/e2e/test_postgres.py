@@ -23,7 +23,7 @@ def ready_word(node):
 
 
 def test_a_whole_life_and_a_restart(things, place):
-    """S0.13: jobs go in, run, and are there after kill -9; people see them in views."""
+    """Jobs go in, run, and are there after kill -9; people see them in views."""
     database = server(things)
     node = daemon(things, place, database.url()).start()
     ids = add(node, 20)
@@ -57,7 +57,7 @@ def test_what_stays_wrong_ends_the_start(things, place, address):
 
 
 def test_the_journal_accepts_while_the_store_is_away(things, place):
-    """S1.5: nothing that was acknowledged is lost, and the node says how it is."""
+    """Nothing that was acknowledged is lost, and the node says how it is."""
     database = server(things)
     node = daemon(things, place, database.url()).start()
     add(node, 5)
