@@ -195,9 +195,9 @@ static const Bad bad[] = {
     { "scheduling: { lease: 10ms }\n",
       "1:22: scheduling.lease: \"10ms\" is out of range: PT1S to PT168H\n" },
     { "stores: []\n", "1:9: stores: the list is empty\n" },
-    { "stores: [ \"postgresql://db1,db2/pawl\" ]\n",
-      "1:11: stores: a store \"postgresql:\" is not supported by this version: only "
-      "sqlite:\n" },
+    { "stores: [ \"mysql://db1/pawl\" ]\n",
+      "1:11: stores: a store \"mysql:\" is not supported: only sqlite: and "
+      "postgresql:\n" },
     { "stores: [ \"sqlite:\", \"sqlite:b\" ]\n",
       "1:22: stores: this version takes one store\n" },
     { "stores:\n  - sqlite:\n",
