@@ -164,6 +164,14 @@ static Err check_discrete(Changing *changing, Arena *arena, Error *why)
     return err ? error_set(why, err, "discreteRmList: %s", reason.text) : ERR_OK;
 }
 
+/* What lets jobs start comes after what limits them: each setting is a turn of its own,
+ * and nothing may start between the two that both together forbid. */
+static bool switches_on(const JsonIn *at)
+{
+    bool on = true;
+    return slice_is(at->key, "enabled") && (json_in_bool(at, &on) || on);
+}
+
 /* All members are checked before the first is sent: all or nothing. */
 static Err check(Changing *changing, Error *why)
 {
@@ -195,10 +203,13 @@ static void settings_looked_at(Exchange *exchange, Call *call)
         return;
     }
     for (const JsonIn *at = json_in_first(changing->body); at; at = at->next)
-        if (!of_discrete(at))
+        if (!of_discrete(at) && !switches_on(at))
             define(exchange, at);
     if (changing->has_discrete)
         define_discrete(exchange);
+    for (const JsonIn *at = json_in_first(changing->body); at; at = at->next)
+        if (switches_on(at))
+            define(exchange, at);
     if (!changing->out)
         show_config(exchange);
 }

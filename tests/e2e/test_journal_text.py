@@ -101,7 +101,7 @@ def test_there_and_back(place):
     assert entries(second.api()) == entries(api)
     # A query chooses; ended jobs are left out without one.
     id = api.all(tenant="acme")[0]["id"]
-    api.act(id, "cancel")
+    api.act(id, "cancel", tenant="acme")
     few = pawl(first, "export", "--journal", "state:cancelled", "--tenant", "acme")
     assert few.stdout.count(b"#:Batch") + few.stdout.count(b"|acme-") == 1, few
     assert b"14 jobs" in pawl(first, "export", "--journal", "--tenant", "*").stderr
