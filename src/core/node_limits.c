@@ -293,15 +293,15 @@ static bool settled(const Node *node, Scan *scan, Say say, const Head *head,
 Admit node_admit(Node *node, Lane *lane, Admission *out)
 {
     QueueEntry *entry = node_queue_find(node, lane->tenant, lane->queue);
-    if (entry && !queue_open(node, entry))
-        return ADMIT_SHUT;
-    if (node_quota_full(node, lane->tenant))
-        return ADMIT_STUCK; /* until something ends */
     Scan scan = { .policy = entry ? entry->def.policy : POLICY_FAIR };
     out->charge_count = 0;
     out->lacking = NULL;
     out->wavers = scan.policy != POLICY_FAIR;
     out->pinned = false;
+    if (entry && !queue_open(node, entry))
+        return ADMIT_SHUT;
+    if (node_quota_full(node, lane->tenant))
+        return ADMIT_STUCK; /* until something ends */
     size_t count = lane_count(lane);
     for (size_t at = 0; at < count && at < SCAN_JOBS_MAX; at++) {
         const Head *head = lane_at(lane, at);
