@@ -208,6 +208,7 @@ static const struct Definer {
     { SCHEDULE_STATES, NULL, node_load_schedule_state },
     { GROUP_TABLE, node_define_group, node_load_group_definition },
     { OPERATION_TABLE, node_define_operation, node_load_operation },
+    { OWED_TABLE, NULL, node_load_owed },
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 

@@ -130,6 +130,8 @@ static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batc
         Job *job = ARENA_NEW(&batch->arena, Job);
         *job = event->jobs[k];
         job->id = id_from_count(first + k, node->options.number);
+        if (!event->request && node_owe(node, job))
+            continue;
         begin_life(node, job);
         if (refuse(node, event, job, refused)) {
             refused->items[refused->count - 1].index = k;
@@ -178,7 +180,7 @@ AddedItem node_add_one(Node *node, const Event *event, const Job *from)
     return item;
 }
 
-static const Job *last_added(const Batch *batch)
+const Job *node_last_added(const Batch *batch)
 {
     for (size_t i = batch->count; i-- > 0;)
         if (batch->ops[i].kind == OP_ADD)
@@ -196,7 +198,7 @@ static void reply_added(Node *node, const Event *event, uint64_t first, Wait wai
     reply->count = event->count;
     tell_refused(node, reply, refused);
     if (!reply->err && event->count == 1)
-        reply->job = last_added(batch);
+        reply->job = node_last_added(batch);
 }
 
 static KeyUse *find_key(Node *node, Slice tenant, Slice key)
@@ -373,7 +375,7 @@ void node_add_answer_items(Node *node, const Event *event, const AddedItem *item
     reply->first = id_count(items[0].id);
     reply->count = event->count;
     reply->added_items = items;
-    reply->job = one ? last_added(&node->out->batch) : NULL;
+    reply->job = one ? node_last_added(&node->out->batch) : NULL;
     tell_refused(node, reply, &refused);
 }
 
@@ -432,8 +434,19 @@ void node_add_later(Node *node)
         Asked *asked = next;
         next = asked->behind;
         asked->behind = NULL;
-        ask_key(node, asked, node_ask_again(node, asked));
+        Effect *effect = node_ask_again(node, asked);
+        if (asked->what == WANT_UNIQUE)
+            node_ask_unique(node, asked, effect);
+        else
+            ask_key(node, asked, effect);
     }
+}
+
+void node_add_put_off(Node *node, Asked *asked)
+{
+    asked->behind = node->later;
+    node->later = asked;
+    node->later_boot = node->now.boot_ms + TICK_MS;
 }
 
 bool node_add_after_key(Node *node, Asked *asked, const Event *answer)
@@ -443,9 +456,7 @@ bool node_add_after_key(Node *node, Asked *asked, const Event *answer)
     if (!use)
         return true;
     if (answer->err && !add->request) {
-        asked->behind = node->later;
-        node->later = asked;
-        node->reload_boot = node->now.boot_ms + TICK_MS;
+        node_add_put_off(node, asked);
         return false;
     }
     if (answer->err) {
@@ -549,19 +560,28 @@ void node_add_lines(Node *node, const Event *event)
     reply->count = event->count;
 }
 
-const Job *node_add_own(Node *node, const Job *pattern)
+const Job *node_add_decided(Node *node, const Job *pattern)
 {
     Batch *batch = &node->out->batch;
     Job *job = ARENA_NEW(&batch->arena, Job);
     *job = *pattern;
-    uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
-    job->id = id_from_count(c, node->options.number);
     begin_life(node, job);
     job->priority = node_clamp_priority(node, job);
     size_t at = batch->count;
     keep(node, job, batch);
     batch->ops[at].own = 1;
+    node_unique_added(node, job);
     return job;
+}
+
+JobId node_add_own(Node *node, const Job *pattern)
+{
+    Job job = *pattern;
+    uint64_t c = id_take(&node->ids, node->now.wall_ms, 1);
+    job.id = id_from_count(c, node->options.number);
+    if (!node_owe(node, &job))
+        node_add_decided(node, &job);
+    return job.id;
 }
 
 JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
@@ -571,7 +591,7 @@ JobId node_add_whole_child(Node *node, const Job *parent_like, const Job *child)
     job.parent = parent_like->id;
     job.flags |= parent_like->flags & JOB_AFTERMATH;
     job.error_depth = parent_like->error_depth;
-    return node_add_own(node, &job)->id;
+    return node_add_own(node, &job);
 }
 
 JobId node_add_child(Node *node, const Job *parent_like, const Job *child)

@@ -11,9 +11,13 @@ void node_add(Node *node, const Event *event);
 void node_add_lines(Node *node, const Event *event);
 bool node_add_after_key(Node *node, Asked *asked, const Event *answer); /* false: later */
 void node_add_later(Node *node);
-/* Adds a job of the node's own making: an operation of the turn's batch. Everything is
- * copied; the job in the batch is returned. */
-const Job *node_add_own(Node *node, const Job *pattern);
+void node_add_put_off(Node *node, Asked *asked); /* until the store can answer */
+/* Adds a job of the node's own making: an operation of the turn's batch, or of a later
+ * one (node_owed.c). Everything is copied. */
+JobId node_add_own(Node *node, const Job *pattern);
+/* The same for one that has its id, and its keys if it wants any: now. */
+const Job *node_add_decided(Node *node, const Job *pattern);
+const Job *node_last_added(const Batch *batch); /* NULL: none */
 /* For node_unique.c: one job of the batch; whether adds are refused now (and answered);
  * the idempotency key of an add that comes to nothing; the answer of one that did not. */
 AddedItem node_add_one(Node *node, const Event *event, const Job *from);
@@ -93,7 +97,16 @@ void node_ask_operation(Node *node);
 void node_operation_loaded(Node *node, const Asked *asked, const Event *answer);
 void node_operations_free(Node *node);
 
+/* node_owed.c */
+bool node_owe(Node *node, const Job *job); /* false: it wants no key, add it at once */
+void node_load_owed(Node *node, const Definition *definition);
+void node_owed_add(Node *node, const Asked *asked);
+void node_owed_cancel(Node *node, const Asked *asked, JobId holder, bool merged);
+/* The answer to a request that added a job: when the job is decided. */
+void node_owed_reply(Node *node, JobId id, Requester request);
+
 /* node_unique.c */
+bool node_wants_keys(const Node *node, const Job *job);
 bool node_add_needs_keys(const Node *node, const Event *event);
 void node_ask_unique(Node *node, Asked *asked, Effect *effect);
 bool node_unique_loaded(Node *node, Asked *asked, const Event *answer); /* false: later */

@@ -522,10 +522,10 @@ void node_duties(Node *node)
 {
     if (!node->due_loading && node->next_due_ms <= node->now.wall_ms)
         ask_due(node);
-    if (node->now.boot_ms >= node->reload_boot) {
+    if (node->now.boot_ms >= node->reload_boot)
         node_reload_lanes(node);
+    if (node->later && node->now.boot_ms >= node->later_boot)
         node_add_later(node);
-    }
     node_ask_after(node);
     node_ask_operation(node);
     if (node->now.boot_ms >= node->beat_boot)

@@ -204,17 +204,17 @@ void node_define_schedule(Node *node, const Event *event)
 /* --- Firing --------------------------------------------------------------------------
  */
 
-static const Job *add_job(Node *node, ScheduleEntry *entry)
+/* False: there is no job in it. */
+static bool add_job(Node *node, ScheduleEntry *entry)
 {
     Job job;
     if (job_unpack(entry->schedule.job, &job))
-        return NULL;
+        return false;
     job.tenant = names_text(&node->names, entry->tenant);
     job.schedule = names_text(&node->names, entry->name);
-    const Job *added = node_add_own(node, &job);
-    entry->state.job = added->id;
+    entry->state.job = node_add_own(node, &job);
     entry->state.fired++;
-    return added;
+    return true;
 }
 
 static void dealt_with(Node *node, ScheduleEntry *entry, int64_t planned_ms)
@@ -387,13 +387,10 @@ void node_trigger(Node *node, const Event *event)
                    node->draining ? "draining" : "journal_full");
         return;
     }
-    const Job *job = entry && entry->schedule.cron.bytes ? add_job(node, entry) : NULL;
-    if (!job) {
+    if (!entry || !entry->schedule.cron.bytes || !add_job(node, entry)) {
         node_reply(node, event->request, ERR_NOT_FOUND, "schedule_not_found");
         return;
     }
     put_state(node, entry);
-    Effect *reply = node_reply(node, event->request, ERR_OK, NULL);
-    reply->job = job;
-    reply->count = 1;
+    node_owed_reply(node, entry->state.job, event->request);
 }

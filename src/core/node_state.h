@@ -83,6 +83,7 @@ typedef struct Asked {
     Arena arena;
     Event event; /* the ACT or ADD that waits for the answer; slices in the arena */
     struct Asked *behind; /* next action on the same job */
+    Requester waits;      /* of an add that the node owes: who is answered with the job */
 } Asked;
 
 struct Node {
@@ -145,6 +146,7 @@ struct Node {
     KeyUse *keys;
     UniqueUse *uniques; /* taken and perhaps not in the store yet */
     Asked *later; /* adds that no one would send again, until the store can answer */
+    int64_t later_boot;  /* not before */
     int64_t next_due_ms; /* earliest dt of deferred and retrying jobs */
     bool due_loading;
     Map schedules;     /* ScheduleEntry by tenant and name */

@@ -71,13 +71,18 @@ static bool merges(const Node *node, const Job *job)
     return handler && handler->highlander;
 }
 
+bool node_wants_keys(const Node *node, const Job *job)
+{
+    return job->unique.bytes || merges(node, job);
+}
+
 bool node_add_needs_keys(const Node *node, const Event *event)
 {
     size_t count = event->kind == EVENT_ADD ? event->count : 1;
     if (!event->request)
-        return false; /* caused by a job: it has no one to hear of a conflict */
+        return false; /* caused by a job: node_owed.c */
     for (size_t i = 0; i < count; i++)
-        if (event->jobs[i].unique.bytes || merges(node, &event->jobs[i]))
+        if (node_wants_keys(node, &event->jobs[i]))
             return true;
     return false;
 }
@@ -262,9 +267,37 @@ static void repeat_item(const Event *add, AddedItem *items)
                                 .detail = items[0].detail };
 }
 
+static bool owed_loaded(Node *node, Asked *asked, const Event *answer)
+{
+    const Job *job = &asked->event.jobs[0];
+    if (answer->err) {
+        node_add_put_off(node, asked);
+        return false;
+    }
+    size_t at = 0;
+    Decision decision = judge_job(node, job, answer, &at);
+    switch (decision.fate) {
+    case FATE_AGAIN:
+        node_ask_unique(node, asked, node_ask_again(node, asked));
+        return false;
+    case FATE_ADD:
+        node_owed_add(node, asked);
+        if (decision.replaced)
+            replace(node, decision.replaced, job->id);
+        break;
+    case FATE_EXISTS:
+    case FATE_REFUSE:
+        node_owed_cancel(node, asked, decision.holder, decision.fate == FATE_EXISTS);
+        break;
+    }
+    return true;
+}
+
 bool node_unique_loaded(Node *node, Asked *asked, const Event *answer)
 {
     Event *add = &asked->event;
+    if (add->jobs[0].id)
+        return owed_loaded(node, asked, answer);
     if (answer->err) {
         node_reply(node, add->request, ERR_UNAVAILABLE, "store_unavailable");
         node_add_forget_key(node, add);

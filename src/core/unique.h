@@ -11,6 +11,10 @@
 
 #define UNIQUE_KEY_MAX 255
 
+/* Jobs of the node's own making that want a key: written with what causes them, gone with
+ * the batch that adds them. Key: the job's id; value: the job, packed. */
+#define OWED_TABLE "add_owed"
+
 typedef enum OnConflict {
     CONFLICT_REJECT,  /* refuse the new job */
     CONFLICT_IGNORE,  /* answer with the one that is there */

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place               # noqa: E402
 
 LONG = 60
@@ -166,3 +167,37 @@ def test_bad_requests(api):
                    {"key": "k", "on_conflict": "panic"}, {"key": "k", "till": 1}):
         answer = api.request("POST", "/jobs", {"command": ["true"], "unique": unique})
         assert answer.status == 422, answer
+
+
+def test_jobs_that_no_request_adds_merge_too(api, key):
+    """S3.48: J: lines, `then` and schedules of a highlander type become the one that
+    waits; the one that is too many says so."""
+    name = "h" + key[-8:]
+    answer = api.request("PUT", f"/handlers/{name}",
+                         {"lang": "sh", "body": "true", "highlander": True})
+    assert answer.status == 201, answer
+    first = id_of(api.request("POST", "/jobs", {"type": name, "held": True}))
+
+    def merged():
+        jobs = api.get(f"/jobs?type={name}&limit=1000")["items"]
+        ids = [job["id"] for job in jobs if job["id"] != first]
+        for id in ids: # each was decided when it came to be
+            job = api.job(id)
+            assert job["state"] == "cancelled", job
+            assert job["reason"] == f"merged into job {first}", job
+        return len(ids)
+
+    api.add(command=["sh", "-c", f"echo 'J: {name}|a'; echo 'J: {name}|b'"],
+            protocol=True)
+    wait_for(lambda: merged() == 2, LONG)
+    api.add(command=["true"], then=name)
+    wait_for(lambda: merged() == 3, LONG)
+    schedule = {"cron": "@every 1s", "overlap": "allow", "type": name}
+    answer = api.request("PUT", f"/schedules/{name}", schedule)
+    assert answer.status == 201, answer
+    answer = api.request("POST", f"/schedules/{name}/trigger")
+    assert answer.status == 201 and answer.json()["job"]["state"] == "cancelled", answer
+    wait_for(lambda: merged() >= 5, LONG) # the one above, and one of its times
+    assert api.request("DELETE", f"/schedules/{name}").status == 200
+    api.act(first, "release")
+    assert api.until(first, seconds=LONG)["state"] == "done"
