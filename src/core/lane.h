@@ -62,11 +62,13 @@ typedef struct Lane {
     struct Manager *waits;    /* refused `refused` for lack of this */
     struct Manager *next_for; /* it has been let out of that one's line to try again */
     JobId refused;
-    int64_t lacks; /* how much `refused` needs of it */
-    bool wavers;   /* ... but the answer may change without more of that resource */
-    bool shut;     /* its queue lets nothing start now */
-    bool scans;    /* its heads may be passed over: policy skip, backfill */
-    bool stuck;    /* it is asked again whenever anything changes */
+    int64_t lacks;          /* how much `refused` needs of it */
+    struct Manager *lacked; /* in line or not, `lacked_by` waits for this one before */
+    JobId lacked_by;        /* anything else that it needs; NULL: it lacks nothing */
+    bool wavers; /* ... but the answer may change without more of that resource */
+    bool shut;   /* its queue lets nothing start now */
+    bool scans;  /* its heads may be passed over: policy skip, backfill */
+    bool stuck;  /* it is asked again whenever anything changes */
     struct Lane *stuck_next;
     struct Lane *stuck_before;
     uint64_t asked; /* number of the pass in which it was last refused */

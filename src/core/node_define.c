@@ -65,6 +65,7 @@ static void queue_changed(Node *node, uint32_t tenant, uint32_t queue)
             lane_forget(lane, age_ms);
         lane->scans = scans;
         lane->refused = 0;
+        lane->lacked = NULL;
         node_lane_changed(node, lane);
     }
 }
@@ -193,6 +194,8 @@ static void empty_line(Node *node, Manager *manager)
 static void look_again(Node *node)
 {
     MapEntry entry;
+    for (size_t at = 0; map_next(&node->lanes, &at, &entry);)
+        ((Lane *)entry.value)->lacked = NULL;
     for (size_t at = 0; map_next(&node->managers, &at, &entry);)
         empty_line(node, entry.value);
 }

@@ -221,6 +221,14 @@ static bool another_runs(const Node *node, const Head *head)
     return handler && handler->highlander && map_find(&node->types, type_key(head));
 }
 
+/* With policy skip nothing is kept for a job: it lacks what it lacks now. */
+static bool waited_for(const QueueEntry *entry, const Lane *lane, const Head *head,
+                       const Manager *manager)
+{
+    return lane->lacked == manager && lane->lacked_by == head->id &&
+           !(entry && entry->def.policy == POLICY_SKIP);
+}
+
 static Say judge(Node *node, const QueueEntry *entry, const Lane *lane, const Head *head,
                  Admission *out)
 {
@@ -235,10 +243,11 @@ static Say judge(Node *node, const QueueEntry *entry, const Lane *lane, const He
     Say worst = SAY_YES;
     for (size_t i = 0; i < out->charge_count; i++) {
         Say say = ask(node, entry, lane, head, &out->charges[i]);
-        /* Who was let out of a line goes back to it, whatever else he lacks. */
-        bool still = (say == SAY_NOT_ENOUGH || say == SAY_EXHAUSTED) && !lane->wavers &&
-                     lane->next_for == out->charges[i].manager;
-        if (say > worst || (still && worst != SAY_NOT_THIS)) {
+        /* What it waited for is kept for it until it is enough, whatever else it lacks.
+         */
+        bool still = (say == SAY_NOT_ENOUGH || say == SAY_EXHAUSTED) &&
+                     waited_for(entry, lane, head, out->charges[i].manager);
+        if (still || say > worst) {
             worst = say;
             out->lacking = out->charges[i].manager;
             out->lacks = out->charges[i].amount;
@@ -255,16 +264,18 @@ typedef struct Scan {
     bool refused; /* a job was, for lack of `lacking` */
     Manager *lacking;
     int64_t lacks;
+    JobId lacked_by;
     int64_t by_ms; /* backfill: when the refused one could start at the earliest */
 } Scan;
 
-static void note_refusal(const Node *node, Scan *scan, const Admission *out)
+static void note_refusal(const Node *node, Scan *scan, JobId id, const Admission *out)
 {
     if (scan->refused)
         return;
     scan->refused = true;
     scan->lacking = out->lacking;
     scan->lacks = out->lacks;
+    scan->lacked_by = id;
     if (scan->policy == POLICY_BACKFILL)
         scan->by_ms = earliest_ms(node, out->lacking, out->lacks);
 }
@@ -281,10 +292,10 @@ static bool settled(const Node *node, Scan *scan, Say say, const Head *head,
         return false; /* passed over: it stops no lane and closes no manager */
     case SAY_NOT_ENOUGH:
         if (scan->policy != POLICY_SKIP)
-            note_refusal(node, scan, out);
+            note_refusal(node, scan, head->id, out);
         return scan->policy == POLICY_FAIR;
     case SAY_EXHAUSTED:
-        note_refusal(node, scan, out);
+        note_refusal(node, scan, head->id, out);
         return scan->policy != POLICY_BACKFILL;
     }
     return true;
@@ -320,6 +331,7 @@ Admit node_admit(Node *node, Lane *lane, Admission *out)
     }
     out->lacking = scan.lacking;
     out->lacks = scan.lacks;
+    out->lacked_by = scan.lacked_by;
     return scan.refused ? ADMIT_WAIT : ADMIT_STUCK;
 }
 

@@ -67,8 +67,9 @@ typedef struct Admission {
     size_t charge_count;
     Manager *lacking;
     int64_t lacks;
-    bool wavers; /* the answer may change without more of `lacking` */
-    bool pinned; /* someone is acting on a job that was passed over */
+    JobId lacked_by; /* the job that was refused for it */
+    bool wavers;     /* the answer may change without more of `lacking` */
+    bool pinned;     /* someone is acting on a job that was passed over */
 } Admission;
 
 /* The first job of the lane that may start now. */

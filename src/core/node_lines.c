@@ -249,6 +249,7 @@ void node_lane_forget_limits(Node *node, Lane *lane)
     give_way(node, lane, false);
     leave_line(node, lane);
     lane->owed = 0;
+    lane->lacked = NULL;
 }
 
 void node_lane_refused(Node *node, Lane *lane, Admit admit, const Admission *admission)
@@ -257,6 +258,10 @@ void node_lane_refused(Node *node, Lane *lane, Admit admit, const Admission *adm
     node_lane_out(node, lane);
     lane->wavers = admit == ADMIT_WAIT && admission->wavers;
     lane->asked = node->passes;
+    if (admit != ADMIT_SHUT) {
+        lane->lacked = admit == ADMIT_WAIT ? admission->lacking : NULL;
+        lane->lacked_by = admit == ADMIT_WAIT ? admission->lacked_by : 0;
+    }
     if (admit == ADMIT_WAIT) {
         lane->waits = admission->lacking;
         lane->lacks = admission->lacks;
@@ -275,6 +280,7 @@ void node_lane_refused(Node *node, Lane *lane, Admit admit, const Admission *adm
 void node_lane_started(Node *node, Lane *lane)
 {
     lane->owed = 0;
+    lane->lacked = NULL;
     give_way(node, lane, false);
 }
 

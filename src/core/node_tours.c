@@ -197,9 +197,23 @@ static Answer ask(const Pass *pass, const ModelJob *job, unsigned manager)
     return fills && ends_by(pass, job, by_ms) ? YES : NOT_ENOUGH;
 }
 
+/* A job that was refused waits for what it was refused for, before anything else. */
+static bool still_lacks(const Pass *pass, const ModelJob *job, Answer *out)
+{
+    const ModelLane *lane = &pass->model->lanes[job->lane];
+    if (!lane->in_line || lane->refused != job->id)
+        return false;
+    *out = ask(pass, job, lane->manager);
+    return *out == NOT_ENOUGH || *out == EXHAUSTED;
+}
+
 static Answer ask_all(const Pass *pass, const ModelJob *job, unsigned *out_lacking)
 {
-    Answer worst = YES;
+    Answer worst;
+    *out_lacking = pass->model->lanes[job->lane].manager;
+    if (still_lacks(pass, job, &worst))
+        return worst;
+    worst = YES;
     for (unsigned manager = 0; manager < MODEL_NEEDS; manager++) {
         Answer answer = ask(pass, job, manager);
         if (answer > worst) {
@@ -217,16 +231,6 @@ static bool queue_is_open(Model *model, unsigned at, Now now)
     return !queue_paused(&lane->def, now.wall_ms) &&
            (!lane->def.has_slots || running_in(model, at) < lane->def.slots) &&
            bucket_ready(&lane->bucket, &lane->def, now.boot_ms, &boot_ms);
-}
-
-/* A lane that was refused waits for what it was refused for, before anything else. */
-static bool still_refused(Pass *pass, unsigned at)
-{
-    ModelLane *lane = &pass->model->lanes[at];
-    const ModelJob *head = model_first(pass->model, at, MODEL_READY);
-    lane->in_line = lane->in_line && head->id == lane->refused &&
-                    ask(pass, head, lane->manager) != YES;
-    return lane->in_line;
 }
 
 /* The lane is refused for lack of this: it is owed a turn, and the manager is kept for
@@ -252,12 +256,6 @@ static ModelJob *choose(Pass *pass, unsigned lane)
     int64_t by_ms = 0;
     if (!queue_is_open(model, lane, pass->now))
         return NULL;
-    if (still_refused(pass, lane)) {
-        lacking = model->lanes[lane].manager;
-        refuse(pass, lane, lacking,
-               model_first(model, lane, MODEL_READY)->needs[lacking]);
-        return NULL;
-    }
     for (ModelJob *job = NULL; (job = next_job(model, lane, MODEL_READY, job));) {
         unsigned manager = 0;
         Answer answer = ask_all(pass, job, &manager);
@@ -276,11 +274,10 @@ static ModelJob *choose(Pass *pass, unsigned lane)
     }
     if (refused)
         refuse(pass, lane, lacking, refused->needs[lacking]);
-    /* Others look at all their jobs each time. */
-    const ModelJob *head = model_first(model, lane, MODEL_READY);
-    model->lanes[lane].in_line = refused == head && policy == POLICY_FAIR;
+    /* With policy skip nothing is kept for a job: it lacks what it lacks now. */
+    model->lanes[lane].in_line = refused && policy != POLICY_SKIP;
     model->lanes[lane].manager = lacking;
-    model->lanes[lane].refused = head->id;
+    model->lanes[lane].refused = refused ? refused->id : 0;
     return NULL;
 }
 

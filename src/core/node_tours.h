@@ -35,7 +35,7 @@ typedef struct ModelLane {
     Bucket bucket;
     uint64_t turn; /* the tour in which it has its next one */
     uint64_t owed; /* which refusal it was; 0: it is owed nothing */
-    bool in_line;  /* of `manager`, with the job `refused` at its head */
+    bool in_line;  /* of `manager`: the job `refused` lacks that */
     unsigned manager;
     JobId refused;
 } ModelLane;

@@ -459,6 +459,40 @@ static void lanes_that_share_a_turn(void **state)
     EVERY(setting, incidents, 5);
 }
 
+/* --- Histories that were found
+ * ------------------------------------------------------------------------------ */
+
+/* What a job with policy backfill was refused for stays kept for it when someone else
+ * takes the last of something that it needs, too. An end brings several passes: the first
+ * starts the job of c, and those after it must start nothing. */
+static void what_is_kept_stays_kept(void **state)
+{
+    (void)state;
+    static const Setting setting = { .lanes = 3,
+                                     .slots = 4,
+                                     .capacity = { 2, 2 },
+                                     .defs = { { .policy = POLICY_BACKFILL },
+                                               { .policy = POLICY_BACKFILL },
+                                               { .policy = POLICY_FAIR } } };
+    static const Incident incidents[] = {
+        { .what = ADD, .lane = 1, .needs = { 1, 1 }, .service_ms = 900 },
+        { .what = ADD, .lane = 0, .needs = { 1, 2 } },
+        { .what = ADD, .lane = 1, .needs = { 1, 1 }, .service_ms = 600 },
+        { .what = ADD, .lane = 1, .needs = { 0, 1 } },
+        { .what = ADD, .lane = 2, .needs = { 1 } },
+        { .what = END },
+    };
+    static const JobState states[] = { JOB_DONE, JOB_READY, JOB_RUNNING, JOB_READY,
+                                       JOB_RUNNING };
+    Both both = both_open(&setting);
+    for (size_t i = 0; i < sizeof incidents / sizeof *incidents; i++)
+        play(&both, &incidents[i]);
+    for (size_t i = 0; i < both.model->count; i++)
+        assert_int_equal(rig_state(both.rig, both.model->jobs[i].id), states[i]);
+    run_out(&both);
+    both_close(&both);
+}
+
 /* --- Long random histories
  * ------------------------------------------------------------------------------ */
 
@@ -535,6 +569,7 @@ int main(void)
         cmocka_unit_test(lanes_that_people_work_on),
         cmocka_unit_test(lanes_of_every_policy),
         cmocka_unit_test(lanes_that_share_a_turn),
+        cmocka_unit_test(what_is_kept_stays_kept),
         cmocka_unit_test(long_histories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
