@@ -316,15 +316,14 @@ Admit node_admit(Node *node, Lane *lane, Admission *out)
     size_t count = lane_count(lane);
     for (size_t at = 0; at < count && at < SCAN_JOBS_MAX; at++) {
         const Head *head = lane_at(lane, at);
-        bool pinned = at && map_find(&node->pins, head->id);
         out->wavers = out->wavers || at;
-        out->pinned = out->pinned || pinned;
-        if (at && (pinned || !node_can_run(node, head)))
+        if (at && !node_can_run(node, head))
             continue;
         Say say = judge(node, entry, lane, head, out);
         if (!settled(node, &scan, say, head, out))
             continue;
         out->at = at;
+        out->pinned = map_find(&node->pins, head->id) != NULL;
         if (say == SAY_YES)
             return ADMIT_YES;
         break;

@@ -69,7 +69,7 @@ typedef struct Admission {
     int64_t lacks;
     JobId lacked_by; /* the job that was refused for it */
     bool wavers;     /* the answer may change without more of `lacking` */
-    bool pinned;     /* someone is acting on a job that was passed over */
+    bool pinned;     /* someone is acting on the job that may start */
 } Admission;
 
 /* The first job of the lane that may start now. */

@@ -108,8 +108,7 @@ static void drop_unrunnable(Node *node, Lane *lane)
     node_lane_changed(node, lane);
 }
 
-/* Someone is acting on its head, or on one that could start in its place: it is asked
- * again in the next pass. */
+/* Someone is acting on the job that could start: it is asked again in the next pass. */
 static void pass_over(Node *node, Lane *lane, Heap *passed)
 {
     node_lane_out(node, lane);
@@ -119,23 +118,22 @@ static void pass_over(Node *node, Lane *lane, Heap *passed)
 /* False: there is no room for its job, and it goes first when there is. */
 static bool offer(Node *node, Lane *lane, Heap *passed)
 {
-    if (map_find(&node->pins, lane_first(lane)->id)) {
-        pass_over(node, lane, passed);
-        return true;
-    }
     if (!node_can_run(node, lane_first(lane))) {
-        drop_unrunnable(node, lane);
+        if (map_find(&node->pins, lane_first(lane)->id))
+            pass_over(node, lane, passed);
+        else
+            drop_unrunnable(node, lane);
         return true;
     }
     Admission admission;
     BatchPlace place;
     Admit admit = node_admit(node, lane, &admission);
-    if (admit == ADMIT_STUCK && admission.pinned)
-        pass_over(node, lane, passed);
-    else if (admit != ADMIT_YES)
+    if (admit != ADMIT_YES)
         node_lane_refused(node, lane, admit, &admission);
     else if (!node_batch_place(node, lane_at(lane, admission.at), &place))
         return false;
+    else if (admission.pinned)
+        pass_over(node, lane, passed);
     else
         start_turn(node, lane, &admission, &place);
     return true;

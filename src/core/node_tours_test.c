@@ -493,6 +493,38 @@ static void what_is_kept_stays_kept(void **state)
     both_close(&both);
 }
 
+/* While someone changes a job that could start as soon as there is a slot, its lane is
+ * not refused in its place: it is owed nothing that it would have been owed without. */
+static void a_change_refuses_no_one(void **state)
+{
+    (void)state;
+    static const Setting setting = { .lanes = 3,
+                                     .slots = 2,
+                                     .capacity = { 4, 2 },
+                                     .defs = { { .policy = POLICY_FAIR },
+                                               { .policy = POLICY_BACKFILL,
+                                                 .aging_milli = 330817 },
+                                               { .policy = POLICY_SKIP } } };
+    static const Incident incidents[] = {
+        { .what = ADD, .lane = 0, .priority = 1 },
+        { .what = ADD, .lane = 2, .priority = 1 },
+        { .what = ADD, .lane = 1, .needs = { 0, 1 }, .priority = 2, .service_ms = 900 },
+        { .what = WAIT, .service_ms = 300 },
+        { .what = ADD, .lane = 2, .needs = { 0, 2 }, .priority = 1 },
+        { .what = ADD, .lane = 1, .priority = 1, .service_ms = 900 },
+        { .what = ADD, .lane = 1, .needs = { 0, 2 }, .priority = 3 },
+        { .what = END },
+        { .what = ADD, .lane = 1, .priority = 1, .service_ms = 300 },
+        { .what = PRIORITY, .lane = 1, .priority = 1 },
+        { .what = END, .amount = 3 },
+    };
+    Both both = both_open(&setting);
+    for (size_t i = 0; i < sizeof incidents / sizeof *incidents; i++)
+        play(&both, &incidents[i]);
+    run_out(&both);
+    both_close(&both);
+}
+
 /* --- Long random histories
  * ------------------------------------------------------------------------------ */
 
@@ -546,7 +578,7 @@ static Incident any_incident(Rng *rng, const Model *model)
 static void long_histories(void **state)
 {
     (void)state;
-    const char *more = getenv("PAWL_TOURS_ROUNDS"); /* tests/prove/sim runs many */
+    const char *more = getenv("PAWL_TOURS_ROUNDS"); /* tests/prove/seeds runs many */
     unsigned long rounds = more ? strtoul(more, NULL, 10) : 300;
     for (unsigned long round = 0; round < rounds; round++) {
         Rng rng = { round };
@@ -570,6 +602,7 @@ int main(void)
         cmocka_unit_test(lanes_of_every_policy),
         cmocka_unit_test(lanes_that_share_a_turn),
         cmocka_unit_test(what_is_kept_stays_kept),
+        cmocka_unit_test(a_change_refuses_no_one),
         cmocka_unit_test(long_histories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
