@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_cluster - several daemons on one PostgreSQL store: jobs go in anywhere and run
 where there is room; a node that dies or sleeps loses its jobs to the others, once."""
+import json
 import pathlib
 import signal
 import sys
@@ -120,3 +121,39 @@ def test_definitions_are_seen_by_all(cluster):
     id = api.add(command=["true"], queue="slow")["id"]
     first.api().request("PUT", "/api/v1/queues/slow", {"paused": False})
     assert api.until(id, seconds=PATIENCE)["state"] == "done"
+
+
+def test_many_jobs_and_many_nodes(server, place):
+    """S0.4: it scales well: slots of more nodes add up, for jobs that went in at one of
+    them; twenty thousand that wait hold up no other; and each of many runs once."""
+    nodes = Cluster(server.database("many"), place.path, 3, "--slots", "2")
+    marks = place.path / "marks"
+    marks.mkdir()
+    try:
+        nodes.start()
+        api = nodes.daemons[0].api(PATIENCE)
+        assert api.request("PUT", "/queues/later", {"paused": True}).status in (200, 201)
+        line = json.dumps({"command": ["true"], "queue": "later"}) + "\n"
+        answer = api.request("POST", "/jobs", (line * 20000).encode(),
+                             {"Content-Type": "application/x-ndjson"})
+        assert answer.status == 200, answer
+        assert answer.lines()[-1]["summary"]["accepted"] == 20000
+
+        # Each waits for all six to run: on one node, or two, they never would.
+        body = (f"touch {marks}/at-once-$PAWL_JOB_ID; "
+                f"while [ $(ls {marks} | grep -c at-once) -lt 6 ]; do sleep 0.05; done")
+        ids = [api.add(command=["sh", "-c", body])["id"] for _ in range(6)]
+        for id in ids:
+            assert api.until(id, seconds=PATIENCE)["state"] == "done"
+        assert len(nodes_that_ran(api, ids)) == 3
+
+        apis = [daemon.api(PATIENCE) for daemon in nodes.daemons]
+        ids = [apis[n % 3].add(command=["sh", "-c", f"echo {n} >> {marks}/ran"])["id"]
+               for n in range(150)]
+        for id in ids:
+            wait_for(lambda id=id: api.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
+            assert api.until(id, seconds=PATIENCE)["state"] == "done"
+        ran = [int(word) for word in (marks / "ran").read_text().split()]
+        assert sorted(ran) == list(range(150))
+    finally:
+        nodes.close()
