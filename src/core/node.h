@@ -94,6 +94,10 @@ int64_t node_next_wake(const Node *node);
  * step. */
 ControllerLock node_controller_lock(const Node *node, bool *out_mine);
 
+/* Whether a node that shares the store is gone: its lease is over, and it had not said
+ * that it leaves. *out_sysid: one such; valid until the next step. */
+bool node_lost_peer(const Node *node, Slice *out_sysid);
+
 /* Since when the first ready job of a queue has waited; TIME_NEVER: none does. */
 int64_t node_oldest(const Node *node, Slice tenant, Slice queue);
 

@@ -106,6 +106,20 @@ void node_share_peers(Node *node, const Event *event)
     node->touched_pass = true;
 }
 
+bool node_lost_peer(const Node *node, Slice *out_sysid)
+{
+    const Share *share = node->share;
+    for (size_t i = 0; share && i < share->peer_count; i++) {
+        const Peer *peer = &share->peers[i];
+        if (peer->number == node->options.number || !peer->epoch || peer_alive(peer) ||
+            peer->facts.draining)
+            continue;
+        *out_sysid = peer->sysid;
+        return true;
+    }
+    return false;
+}
+
 static const Peer *peer_of(const Share *share, uint32_t number)
 {
     for (size_t i = 0; i < share->peer_count; i++)

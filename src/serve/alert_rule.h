@@ -6,7 +6,8 @@
  *     schedule missed                 a planned time was missed and none has come since
  *     disk free < 1G                  on the file system of the data directory
  *     controller stale                no one renews the controller lock
- *     node lost                       the node that holds it is gone
+ *     node lost                       a node of the store (alone: the one that holds that
+ *                                     lock) is gone
  *
  * Rules are definitions of ALERT_TABLE; what is firing is kept in ALERT_STATES. */
 #ifndef SERVE_ALERT_RULE_H

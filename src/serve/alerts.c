@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "core/schedule.h"
+#include "serve/cluster.h"
 #include "serve/inside.h"
 #include "serve/notices.h"
 
@@ -223,6 +224,16 @@ static void judge_controller(const Daemon *daemon, CheckItem *item, int64_t now_
              SLICE_ARG(lock.owner));
 }
 
+static void judge_nodes(const Daemon *daemon, CheckItem *item)
+{
+    Slice sysid;
+    item->judged = true;
+    item->bad = node_lost_peer(daemon->node, &sysid);
+    if (item->bad)
+        snprintf(item->detail, sizeof item->detail,
+                 "node " SLICE_FMT " no longer renews its lease", SLICE_ARG(sysid));
+}
+
 /* What can be said without the store. Only the holder of the controller lock judges, but
  * for the lock itself. */
 static void judge(const Daemon *daemon, CheckItem *item, int64_t now_ms, bool mine)
@@ -236,8 +247,15 @@ static void judge(const Daemon *daemon, CheckItem *item, int64_t now_ms, bool mi
         if (mine)
             judge_disk(daemon, item);
         return;
-    case ALERT_CONTROLLER:
     case ALERT_NODE:
+        if (cluster_owner(daemon)) {
+            if (mine)
+                judge_nodes(daemon, item);
+            return;
+        }
+        judge_controller(daemon, item, now_ms);
+        return;
+    case ALERT_CONTROLLER:
         judge_controller(daemon, item, now_ms);
         return;
     case ALERT_FAILURES:

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -138,6 +139,35 @@ def test_a_full_disk_fires_and_a_restart_tells_nothing_twice(home):
         put(node.api(), "disk", 200, when="disk free < 1", to=hook.url)
         wait_for(lambda: len(hook.got) == 2, SECONDS)
         assert hook.got[1]["status"] == "cleared"
+        node.stop()
+
+
+def test_a_missed_schedule_fires_until_one_of_its_times_gives_a_job(home):
+    """The daemon was away for some of its times, and since then its job has been in the
+    way."""
+    gate = home.path / "gate"
+    with Hook() as hook:
+        node = home.daemon(data=home.path / "missed").start()
+        api = node.api()
+        put(api, "late", when="schedule missed", to=hook.url)
+        body = f"while [ ! -e {gate} ]; do sleep 0.05; done"
+        answer = api.request("PUT", "/schedules/tick",
+                             {"cron": "@every 1s", "overlap": "skip", "missed": "skip",
+                              "command": ["sh", "-c", body]})
+        assert answer.status == 201, answer
+        first = wait_for(lambda: api.get("/schedules/tick").get("last_job"), SECONDS)
+        api.until(first, {"running"}, seconds=SECONDS)
+        node.kill()
+        away = time.time()
+        wait_for(lambda: time.time() - away > 3, SECONDS) # that is what is to be missed
+        node.start()
+        alert = wait_for(lambda: firing(node.api()).get("late"), SECONDS)
+        assert alert["detail"] == "schedule tick missed a planned time", alert
+        wait_for(lambda: hook.got, SECONDS)
+        gate.touch()
+        wait_for(lambda: not firing(node.api()), SECONDS)
+        wait_for(lambda: len(hook.got) >= 2, SECONDS)
+        assert [told["status"] for told in hook.got[:2]] == ["firing", "cleared"]
         node.stop()
 
 

@@ -100,6 +100,21 @@ def test_a_node_that_slept_finds_itself_fenced_and_comes_back(cluster):
     assert again.until(late, seconds=PATIENCE)["state"] == "done"
 
 
+def test_a_lost_node_is_told_until_it_is_back(cluster):
+    """The alert `node lost`, whichever of them held the controller lock."""
+    first, second = cluster.daemons
+    api = first.api()
+    answer = api.request("PUT", "/alert-rules/lost", {"when": "node lost"})
+    assert answer.status == 201, answer
+    second.kill()
+    second.kill_launcher()
+    [alert] = wait_for(lambda: api.get("/alerts")["items"], PATIENCE)
+    assert alert["rule"] == "lost" and "no longer renews its lease" in alert["detail"]
+    second.start()
+    wait_for(lambda: not api.get("/alerts")["items"], PATIENCE)
+    assert "event=alert.firing " in first.log()
+
+
 def test_actions_reach_a_job_of_another_node(cluster):
     """What is asked of one node about another's job is done there."""
     first, second = cluster.daemons
