@@ -45,13 +45,14 @@ PRINTF_LIKE(2, 3) static void note(Both *both, const char *format, ...)
         both->at += (size_t)bytes;
 }
 
-/* Time alone brings no pass before the next tick. */
+/* The model passes as often as the node did: an event may bring several passes, and what
+ * the first one starts may have the second refuse a lane. Time alone brings none before
+ * the next tick. */
 static void compare(Both *both)
 {
     uint64_t passes = node_facts(both->rig->node).passes;
-    if (passes != both->passes)
+    for (; both->passes < passes; both->passes++)
         model_pass(both->model, both->rig->now);
-    both->passes = passes;
     for (size_t i = 0; i < both->model->count; i++) {
         const ModelJob *job = &both->model->jobs[i];
         bool runs = rig_state(both->rig, job->id) == JOB_RUNNING;
@@ -302,6 +303,7 @@ static Both both_open(const Setting *setting)
         model->lanes[i].def = setting->defs[i];
         define_lane(&both, i);
     }
+    both.passes = node_facts(both.rig->node).passes;
     return both;
 }
 
