@@ -265,10 +265,30 @@ static int by_turn(const void *a, const void *b)
     return by_dt(&first->head, &second->head);
 }
 
-static void query_turns(const Memory *memory, Found *out)
+/* Jobs of lanes with aging, in the places that jobs of their lane have. */
+static void sort_aged_lanes(Found *ready, const Ages *ages)
+{
+    for (size_t i = 1; i < ready->count; i++) {
+        const Job *job = ready->items[i];
+        int64_t age_ms = ages_find(ages, job->tenant, job->queue);
+        size_t at = i;
+        for (size_t k = i; age_ms && k-- > 0;) {
+            if (!same_lane(ready->items[k], job))
+                continue;
+            if (aged_order(job, ready->items[k], age_ms) >= 0)
+                break;
+            ready->items[at] = ready->items[k];
+            at = k;
+        }
+        ready->items[at] = job;
+    }
+}
+
+static void query_turns(const Memory *memory, const Ages *ages, Found *out)
 {
     Found ready = { 0 };
     find(memory, &(Load){ .kind = LOAD_LANES }, &ready);
+    sort_aged_lanes(&ready, ages);
     Turn *turns = MEM_ARRAY(Turn, ready.count + 1);
     for (size_t i = 0; i < ready.count; i++) {
         turns[i] = (Turn){ .job = ready.items[i], .head = ready.items[i] };
@@ -298,14 +318,16 @@ static void query_newest(const Memory *memory, JobId before, Found *out)
 Err memory_query(Store *store, const JobQuery *query, const JobSink *sink,
                  QueryEnd *out_end, Error *why)
 {
-    (void)why;
     Memory *memory = memory_of(store);
     Found found = { 0 };
+    Ages ages = { 0 };
     bool newest = query->order == QUERY_NEWEST;
+    Err err = newest ? ERR_OK : ages_load(&ages, store, why);
     if (newest)
         query_newest(memory, query->before, &found);
     else
-        query_turns(memory, &found);
+        query_turns(memory, &ages, &found);
+    ages_done(&ages);
     uint32_t limit = store_query_limit(query);
     uint64_t matched = 0;
     uint32_t given = 0;
@@ -329,5 +351,5 @@ Err memory_query(Store *store, const JobQuery *query, const JobSink *sink,
         given++;
     }
     mem_free(found.items);
-    return ERR_OK;
+    return err;
 }

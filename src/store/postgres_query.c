@@ -20,6 +20,7 @@
 
 typedef struct Search {
     Postgres *pg;
+    Ages ages;
     const JobQuery *query;
     const JobSink *sink;
     Buf conditions;   /* " AND ..." for each term that has one */
@@ -374,6 +375,7 @@ typedef struct WalkKey {
 typedef struct LaneWalk {
     PgLaneKey key;
     PgArray lanes;
+    int64_t age_ms;
     WalkKey head;
     WalkKey keys[LANE_PAGE];
     size_t at;
@@ -386,20 +388,52 @@ typedef struct LaneWalks {
     size_t capacity;
 } LaneWalks;
 
-static void fill(Postgres *pg, LaneWalk *walk, WalkKey behind)
+/* Level by level of priority, as postgres_load.c does: there the order is that of time.
+ */
+static PGresult *ask_aged(Postgres *pg, const LaneWalk *walk, const WalkKey *last)
 {
-    param_array(&pg->params, &walk->lanes);
-    param_int(&pg->params, LANE_PAGE);
-    param_int(&pg->params, behind.rank);
-    param_int(&pg->params, behind.dt_ms);
-    param_int(&pg->params, (int64_t)behind.id);
-    PGresult *result = link_query(
+    param_int(&pg->params, walk->age_ms);
+    param_int_or_null(&pg->params, last ? last->dt_ms : INT64_MIN, INT64_MIN);
+    param_int(&pg->params, last ? ~last->rank : 0);
+    param_int(&pg->params, last ? (int64_t)last->id : 0);
+    return link_query(
+        &pg->link,
+        "SELECT h.id, h.rank, h.dt FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
+        " WITH RECURSIVE levels(rank) AS ("
+        " (SELECT rank FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
+        "  ORDER BY rank LIMIT 1)"
+        " UNION ALL SELECT (SELECT j.rank FROM pawl.job_live j WHERE j.state = 2"
+        "  AND j.lane = n.lane AND j.rank > l.rank ORDER BY j.rank LIMIT 1)"
+        "  FROM levels l WHERE l.rank IS NOT NULL)"
+        " SELECT rank FROM levels WHERE rank IS NOT NULL) v"
+        " CROSS JOIN LATERAL (SELECT id, rank, dt FROM pawl.job_live WHERE state = 2"
+        "  AND lane = n.lane AND rank = v.rank AND ($4::int8 IS NULL OR (dt, id) >"
+        "  ($4::int8 + ((~v.rank) - $5::int8) * $3::int8, $6::int8))"
+        "  ORDER BY rank, dt, id LIMIT $2) h"
+        " ORDER BY h.dt - (~h.rank) * $3::int8, h.id LIMIT $2",
+        &pg->params);
+}
+
+static PGresult *ask_plain(Postgres *pg, const WalkKey *last)
+{
+    param_int(&pg->params, last ? last->rank : INT64_MIN);
+    param_int(&pg->params, last ? last->dt_ms : INT64_MIN);
+    param_int(&pg->params, last ? (int64_t)last->id : 0);
+    return link_query(
         &pg->link,
         "SELECT h.id, h.rank, h.dt FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
         " SELECT id, rank, dt FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
         " AND (rank, dt, id) > ($3, $4, $5) ORDER BY rank, dt, id LIMIT $2) h"
         " ORDER BY h.rank, h.dt, h.id LIMIT $2",
         &pg->params);
+}
+
+/* last: the key behind which to go on; NULL: from the start. */
+static void fill(Postgres *pg, LaneWalk *walk, const WalkKey *last)
+{
+    param_array(&pg->params, &walk->lanes);
+    param_int(&pg->params, LANE_PAGE);
+    PGresult *result = walk->age_ms ? ask_aged(pg, walk, last) : ask_plain(pg, last);
     int rows = result ? PQntuples(result) : 0;
     walk->at = 0;
     walk->count = (size_t)rows;
@@ -437,7 +471,6 @@ static void find_walks(Search *search, LaneWalks *walks)
     Postgres *pg = search->pg;
     PgCatalog *catalog = &pg->catalog;
     JobQuery part = only(search->query, QUERY_QUEUE, true);
-    const WalkKey start = { .rank = INT64_MIN, .dt_ms = INT64_MIN };
     PGresult *result = link_query(&pg->link,
                                   "SELECT lane FROM pawl.lane_count WHERE state = 2"
                                   " GROUP BY lane HAVING sum(count) > 0 ORDER BY lane",
@@ -450,12 +483,15 @@ static void find_walks(Search *search, LaneWalks *walks)
         const PgLaneKey *key = &catalog->lanes[lane - 1].key;
         Job job = { .tenant = pgcatalog_text(catalog, key->tenant),
                     .queue = pgcatalog_text(catalog, key->queue) };
-        if (query_matches(&part, &job))
-            array_int(&walk_of(walks, key)->lanes, lane);
+        if (!query_matches(&part, &job))
+            continue;
+        LaneWalk *walk = walk_of(walks, key);
+        walk->age_ms = ages_find(&search->ages, job.tenant, job.queue);
+        array_int(&walk->lanes, lane);
     }
     PQclear(result);
     for (size_t i = 0; i < walks->count; i++) {
-        fill(pg, &walks->items[i], start);
+        fill(pg, &walks->items[i], NULL);
         walks->items[i].head = walks->items[i].keys[0];
     }
     if (walks->count)
@@ -469,7 +505,7 @@ static bool tour(Search *search, LaneWalks *walks)
     for (size_t i = 0; i < walks->count && !search->full && !search->pg->link.err; i++) {
         LaneWalk *walk = &walks->items[i];
         if (walk->count && walk->at == walk->count)
-            fill(search->pg, walk, walk->keys[walk->count - 1]);
+            fill(search->pg, walk, &walk->keys[walk->count - 1]);
         if (walk->at >= walk->count)
             continue;
         any = true;
@@ -508,6 +544,11 @@ Err postgres_query(Store *store, const JobQuery *query, const JobSink *sink,
                       .last = INT64_MAX,
                       .until_ms = clock_now().boot_ms + pg->scan_ms };
     QueryEnd end = { 0 };
+    Err err = query->order == QUERY_DISPATCH ? ages_load(&search.ages, store, why) : 0;
+    if (err) {
+        ages_done(&search.ages);
+        return err;
+    }
     postgres_begin_read(pg);
     list_lanes(&search);
     list_names(&search, QUERY_TYPE, "type");
@@ -519,8 +560,9 @@ Err postgres_query(Store *store, const JobQuery *query, const JobSink *sink,
     else
         search_dispatch(&search, &end);
     buf_done(&search.conditions);
+    ages_done(&search.ages);
     arena_done(&search.arena);
-    Err err = postgres_end_read(pg, "search", why);
+    err = postgres_end_read(pg, "search", why);
     if (!err)
         *out_end = end;
     return err;

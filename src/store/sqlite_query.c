@@ -36,6 +36,7 @@ typedef struct Search {
     const JobQuery *query;
     const JobSink *sink;
     Terms terms;
+    Ages ages;
     Source sources[SOURCES_MAX];
     size_t source_count;
     Arena arena; /* of the job in hand */
@@ -261,6 +262,7 @@ typedef struct LaneKey {
 /* A lane and the next keys of its ready jobs, out of the index alone. */
 typedef struct LaneWalk {
     uint32_t lane;
+    int64_t age_ms;
     LaneKey head;
     LaneKey keys[LANE_PAGE];
     size_t at;
@@ -273,8 +275,63 @@ typedef struct LaneWalks {
     size_t capacity;
 } LaneWalks;
 
-static void fill(Db *db, LaneWalk *walk, LaneKey behind)
+static bool goes_before(const LaneKey *a, const LaneKey *b, int64_t age_ms)
 {
+    int64_t first = a->dt_ms - ~a->rank * age_ms;
+    int64_t second = b->dt_ms - ~b->rank * age_ms;
+    return first != second ? first < second : a->id < b->id;
+}
+
+/* In its place among those that are there; the last goes when there are too many. */
+static void insert(LaneWalk *walk, LaneKey key)
+{
+    size_t at = walk->count < LANE_PAGE ? walk->count++ : LANE_PAGE;
+    if (at == LANE_PAGE && !goes_before(&key, &walk->keys[--at], walk->age_ms))
+        return;
+    for (; at > 0 && goes_before(&key, &walk->keys[at - 1], walk->age_ms); at--)
+        walk->keys[at] = walk->keys[at - 1];
+    walk->keys[at] = key;
+}
+
+/* Level by level of priority, as sqlite_load.c does: there the order is that of time. */
+static void fill_aged(Db *db, LaneWalk *walk, const LaneKey *behind)
+{
+    const LaneKey last = behind ? *behind : (LaneKey){ 0 };
+    walk->at = 0;
+    walk->count = 0;
+    int64_t rank = INT64_MIN;
+    for (;;) {
+        sqlite3_stmt *level = db_statement(db, SQL_WINDOW_LEVEL);
+        sqlite3_bind_int64(level, 1, walk->lane);
+        sqlite3_bind_int64(level, 2, rank);
+        bool found = db_row(db, level) && sqlite3_column_type(level, 0) != SQLITE_NULL;
+        rank = found ? sqlite3_column_int64(level, 0) : 0;
+        sqlite3_reset(level);
+        if (!found)
+            return;
+        int64_t from_ms = last.dt_ms + (~rank - ~last.rank) * walk->age_ms;
+        sqlite3_stmt *stmt = db_statement(db, SQL_KEYS_OF_LEVEL);
+        sqlite3_bind_int64(stmt, 1, walk->lane);
+        sqlite3_bind_int64(stmt, 2, LANE_PAGE);
+        sqlite3_bind_int64(stmt, 3, rank);
+        sqlite3_bind_int64(stmt, 4, behind ? from_ms : INT64_MIN);
+        sqlite3_bind_int64(stmt, 5, (int64_t)last.id);
+        while (db_row(db, stmt))
+            insert(walk, (LaneKey){ .id = (JobId)sqlite3_column_int64(stmt, 0),
+                                    .rank = sqlite3_column_int64(stmt, 1),
+                                    .dt_ms = sqlite3_column_int64(stmt, 2) });
+        sqlite3_reset(stmt);
+    }
+}
+
+static void fill(Db *db, LaneWalk *walk, const LaneKey *last)
+{
+    static const LaneKey start = { .rank = INT64_MIN, .dt_ms = INT64_MIN };
+    const LaneKey behind = last ? *last : start;
+    if (walk->age_ms) {
+        fill_aged(db, walk, last ? &behind : NULL);
+        return;
+    }
     sqlite3_stmt *stmt = db_statement(db, SQL_WINDOW_KEYS);
     sqlite3_bind_int64(stmt, 1, walk->lane);
     sqlite3_bind_int64(stmt, 2, LANE_PAGE);
@@ -302,15 +359,18 @@ static int by_head(const void *a, const void *b)
 static void find_walks(Search *search, LaneWalks *walks)
 {
     Db *db = &search->sqlite->db;
-    const LaneKey start = { .rank = INT64_MIN, .dt_ms = INT64_MIN };
+    const Catalog *catalog = &search->sqlite->catalog;
     sqlite3_stmt *lanes = db_statement(db, SQL_LANES_READY);
     while (db_row(db, lanes)) {
         uint32_t lane = (uint32_t)sqlite3_column_int64(lanes, 0);
         if (!terms_lane(&search->terms, lane))
             continue;
         LaneWalk *walk = &MEM_PUSH(walks->items, walks->count, walks->capacity);
+        const CatalogLane *entry = &catalog->lanes[lane - 1];
         *walk = (LaneWalk){ .lane = lane };
-        fill(db, walk, start);
+        walk->age_ms = ages_find(&search->ages, catalog_text(catalog, entry->tenant),
+                                 catalog_text(catalog, entry->queue));
+        fill(db, walk, NULL);
         walk->head = walk->keys[0];
     }
     if (walks->count)
@@ -324,7 +384,7 @@ static bool tour(Search *search, LaneWalks *walks)
     for (size_t i = 0; i < walks->count && !search->full; i++) {
         LaneWalk *walk = &walks->items[i];
         if (walk->count && walk->at == walk->count)
-            fill(&search->sqlite->db, walk, walk->keys[walk->count - 1]);
+            fill(&search->sqlite->db, walk, &walk->keys[walk->count - 1]);
         if (walk->at >= walk->count)
             continue;
         any = true;
@@ -360,6 +420,11 @@ Err sqlite_query(Store *store, const JobQuery *query, const JobSink *sink,
                       .limit = store_query_limit(query),
                       .until_ms = clock_ms() + sqlite->scan_ms };
     QueryEnd end = { 0 };
+    Err err = query->order == QUERY_DISPATCH ? ages_load(&search.ages, store, why) : 0;
+    if (err) {
+        ages_done(&search.ages);
+        return err;
+    }
     sqlite_begin_read(sqlite);
     terms_init(&search.terms, query, &sqlite->catalog);
     sqlite->sets = &search.terms.sets;
@@ -373,8 +438,9 @@ Err sqlite_query(Store *store, const JobQuery *query, const JobSink *sink,
     }
     sqlite->sets = NULL;
     terms_done(&search.terms);
+    ages_done(&search.ages);
     arena_done(&search.arena);
-    Err err = db_end(&sqlite->db, "search", why);
+    err = db_end(&sqlite->db, "search", why);
     if (!err)
         *out_end = end;
     return err;

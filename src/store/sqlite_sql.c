@@ -135,6 +135,8 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_WINDOW_LEVEL] = "SELECT min(rank)" READY " AND rank > ?2",
     [SQL_WINDOW_OF_LEVEL] = "SELECT " ALL READY " AND rank = ?3 AND (dt, id) > (?4, ?5)"
                             " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_KEYS_OF_LEVEL] = "SELECT id, rank, dt" READY " AND rank = ?3"
+                          " AND (dt, id) > (?4, ?5) ORDER BY rank, dt, id LIMIT ?2",
 
     [SQL_ROLLUP_ADD] = "INSERT INTO rollup VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
                        " ?10, ?11, ?12, ?13, ?14)",

@@ -82,7 +82,8 @@ typedef struct StoreKind {
 
     /* Jobs that match, in the query's order, at most query->limit (0: the default).
      * QUERY_DISPATCH gives ready jobs tour by tour: the k-th of every lane before any
-     * k+1st, lanes by how long their head has waited. */
+     * k+1st, lanes by how long their head has waited; within a lane in the order that
+     * the definition of its queue says (aging). Jobs that are held count for nothing. */
     Err (*query)(Store *store, const JobQuery *query, const JobSink *sink,
                  QueryEnd *out_end, Error *why);
 
@@ -145,6 +146,22 @@ static inline uint32_t store_query_limit(const JobQuery *query)
     uint32_t limit = query->limit ? query->limit : QUERY_LIMIT_DEFAULT;
     return limit < QUERY_LIMIT_MAX ? limit : QUERY_LIMIT_MAX;
 }
+
+/* Queues with aging, out of the definitions: for kinds, whose dispatch order needs it. */
+typedef struct Ages {
+    Arena arena;
+    struct AgedQueue {
+        Slice tenant;
+        Slice queue;
+        int64_t age_ms;
+    } * items;
+    size_t count;
+    size_t capacity;
+} Ages;
+
+MUST_CHECK Err ages_load(Ages *ages, Store *store, Error *why);
+int64_t ages_find(const Ages *ages, Slice tenant, Slice queue); /* 0: no aging */
+void ages_done(Ages *ages);
 
 /* url: "sqlite:PATH", "postgresql://..." or "memory:". Creates and migrates as needed
  * (unless read_only); refuses a newer schema and a file that another process owns, with
