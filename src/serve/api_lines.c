@@ -105,6 +105,7 @@ void lines_add(Exchange *exchange)
     JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
     rules->tenant = exchange->parts[0];
     rules->tenant_fixed = exchange->caller.bound;
+    rules->tenant_named = true;
     rules->wall_ms = clock_now().wall_ms;
     rules->payload_bytes_max = payload_bytes_max;
     JobReader *reader = ARENA_NEW(&exchange->arena, JobReader);

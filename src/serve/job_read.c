@@ -546,9 +546,13 @@ static Err read_later(JobReader *in, const JsonIn *value)
 static Err read_tenant(JobReader *in, const JsonIn *value)
 {
     Err err = read_name(in, value, tenant_name_valid, &in->job.tenant);
-    if (err || !in->rules->tenant_fixed || slice_equal(in->job.tenant, in->rules->tenant))
+    if (err || slice_equal(in->job.tenant, in->rules->tenant))
         return err;
-    return BAD(in, "tenant_not_allowed", "the token is for another tenant");
+    if (in->rules->tenant_fixed)
+        return BAD(in, "tenant_not_allowed", "the token is for another tenant");
+    if (in->rules->tenant_named)
+        return BAD(in, "conflicting_fields", "the request names another tenant");
+    return ERR_OK;
 }
 
 static Err read_value(JobReader *in, const ReadRow *row, const JsonIn *value)

@@ -25,6 +25,7 @@ typedef struct JobRules {
     int64_t wall_ms;
     uint64_t payload_bytes_max;
     bool tenant_fixed; /* it may name no other */
+    bool tenant_named; /* likewise: the request has said whose jobs they are */
 } JobRules;
 
 typedef struct JobReader {

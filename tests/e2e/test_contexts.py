@@ -28,6 +28,7 @@ BODIES = {
         if payload == "retry": pawl.retry("later")
         if payload == "fail": pawl.fail("bad data")
         if payload == "throw": raise ValueError("broken")
+        if payload == "bad add": pawl.add("../evil", "x")
         if payload == "add": pawl.add("child", "line one\\nline two")
         if payload == "data": return {"n": 1, "list": [1, "two"]}
         if payload == "lines": return "one\\ntwo\\n"
@@ -38,6 +39,7 @@ BODIES = {
         if (payload === "retry") pawl.retry("later")
         if (payload === "fail") pawl.fail("bad data")
         if (payload === "throw") throw new TypeError("broken")
+        if (payload === "bad add") pawl.add("../evil", "x")
         if (payload === "add") pawl.add("child", "line one\\nline two")
         if (payload === "data") return {"n": 1, "list": [1, "two"]}
         if (payload === "lines") return "one\\ntwo\\n"
@@ -48,6 +50,7 @@ BODIES = {
         pawl::retry("later") if $payload eq "retry";
         pawl::fail("bad data") if $payload eq "fail";
         die "broken" if $payload eq "throw";
+        pawl::add("../evil", "x") if $payload eq "bad add";
         pawl::add("child", "line one\\nline two") if $payload eq "add";
         return {n => 1, list => [1, "two"]} if $payload eq "data";
         return "one\\ntwo\\n" if $payload eq "lines";
@@ -58,6 +61,7 @@ BODIES = {
         if ($payload == "retry") $pawl->retry("later");
         if ($payload == "fail") $pawl->fail("bad data");
         if ($payload == "throw") throw new Exception("broken");
+        if ($payload == "bad add") $pawl->add("../evil", "x");
         if ($payload == "add") $pawl->add("child", "line one\\nline two");
         if ($payload == "data") return ["n" => 1, "list" => [1, "two"]];
         if ($payload == "lines") return "one\\ntwo\\n";
@@ -68,6 +72,7 @@ BODIES = {
         pawl.retry("later") if payload == "retry"
         pawl.fail("bad data") if payload == "fail"
         raise ArgumentError, "broken" if payload == "throw"
+        pawl.add("../evil", "x") if payload == "bad add"
         pawl.add("child", "line one\\nline two") if payload == "add"
         return {"n" => 1, "list" => [1, "two"]} if payload == "data"
         return "one\\ntwo\\n" if payload == "lines"
@@ -81,6 +86,7 @@ BODIES = {
         if payload == "retry" then pawl.retry("later") end
         if payload == "fail" then pawl.fail("bad data") end
         if payload == "throw" then error("broken") end
+        if payload == "bad add" then pawl.add("../evil", "x") end
         if payload == "add" then pawl.add("child", "line one\\nline two") end
         if payload == "data" then return {n = 1, list = {1, "two"}} end
         if payload == "lines" then return "one\\ntwo\\n" end
@@ -343,6 +349,14 @@ def test_what_is_returned_goes_before_what_is_printed(mine):
     child, = wait_for(lambda: mine.of("othertenant-type"), SECONDS)
     assert (child["tenant"], child["payload"]) == (mine.name, "x")
     assert mine.api.all(tenant="othertenant") == []
+
+
+@pytest.mark.parametrize("lang", HERE)
+def test_a_child_that_cannot_be_added_is_an_error(mine, lang):
+    """S2.57: a name that no type can have is told to the body, not dropped."""
+    mine.set("t", lang, BODIES[lang], max_retries=0)
+    job = mine.until(mine.add("t", "bad add"), "rejected")
+    assert "../evil" in job["error"] and "is not the name of a type" in job["error"], job
 
 
 def test_what_a_failed_attempt_printed_adds_nothing(mine):

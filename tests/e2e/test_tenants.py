@@ -340,3 +340,10 @@ def test_segregated_types_take_turns(node, api):
     finally:
         assert api.request("PATCH", "/config", {"max_concurrent_jobs": 4}).status == 200
     final(api, ids[0], "turns")
+
+
+def test_a_request_for_one_tenant_adds_nothing_to_another(api):
+    """S2.4: who names a tenant twice must name the same one."""
+    answer = api.request("POST", "//bad/job/named-twice/add?tenant=acme", b"x\n")
+    assert answer.status == 422 and answer.json()["code"] == "conflicting_fields", answer
+    assert api.get("/jobs?tenant=*&q=type:named-twice")["items"] == []

@@ -42,7 +42,11 @@
   const pawl = {
     retry(message) { throw new Outcome(100, message); },
     fail(message) { throw new Outcome(400, message); },
-    add(type, payload) { say(`J: ${current} ${type}|`, toBytes(payload)); },
+    add(type, payload) {
+      if (!/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/.test(type))
+        throw new TypeError(`pawl.add: ${JSON.stringify(type)} is not the name of a type`);
+      say(`J: ${current} ${type}|`, toBytes(payload));
+    },
     progress(percent, message) {
       const text = message === undefined ? '' : String(message).replace(/\n/g, ' ');
       write(Buffer.from(`P: ${current} ${Math.trunc(percent)} ${text}\n`));

@@ -113,7 +113,13 @@ end
 pawl = {
     retry = function(message) error({ code = 100, text = to_bytes(message) }, 0) end,
     fail = function(message) error({ code = 400, text = to_bytes(message) }, 0) end,
-    add = function(kind, payload) say("J: " .. current .. " " .. kind .. "|", to_bytes(payload)) end,
+    add = function(kind, payload)
+        kind = tostring(kind)
+        if #kind > 128 or not kind:find("^[%w_][%w_.:-]*$") then
+            error('pawl.add: "' .. kind .. '" is not the name of a type', 2)
+        end
+        say("J: " .. current .. " " .. kind .. "|", to_bytes(payload))
+    end,
     progress = function(percent, message)
         local text = tostring(message or ""):gsub("\n", " ")
         reply:write(string.format("P: %s %d %s\n", current, math.floor(percent), text))

@@ -15,6 +15,8 @@ final class Pawl
 
     public static function add($type, $payload = '')
     {
+        if (!preg_match('/\A[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\z/', (string)$type))
+            throw new InvalidArgumentException("pawl->add: \"$type\" is not the name of a type");
         self::say('J: ' . self::$current . " $type|", self::bytes($payload));
     }
 

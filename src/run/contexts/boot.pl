@@ -95,7 +95,13 @@ sub to_bytes {
 
 sub retry { die { code => 100, text => to_bytes($_[0]) } }
 sub fail  { die { code => 400, text => to_bytes($_[0]) } }
-sub add { my ($type, $payload) = @_; say_it("J: $current $type|", to_bytes($payload)) }
+
+sub add {
+    my ($type, $payload) = @_;
+    die "pawl::add: \"$type\" is not the name of a type"
+        unless $type =~ /\A[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\z/;
+    say_it("J: $current $type|", to_bytes($payload));
+}
 
 sub progress {
     my ($percent, $message) = @_;

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import sys
 import traceback
 
@@ -11,6 +12,9 @@ JOBS = os.fdopen(os.dup(0), "rb", 1 << 20)
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 REPLY = int(os.environ["PAWL_REPLY_FD"])
 os.set_inheritable(REPLY, False)
+
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")  # of a type
 
 
 class Outcome(Exception):
@@ -34,6 +38,8 @@ class pawl:
 
     @staticmethod
     def add(type, payload=""):
+        if not NAME.fullmatch(str(type)):
+            raise ValueError("pawl.add: %r is not the name of a type" % (type,))
         say("J: %s %s|" % (pawl.current, type), to_bytes(payload))
 
     @staticmethod

@@ -29,6 +29,9 @@ module PawlContext
     def fail(message = '') = raise(Outcome.new(400, message))
 
     def add(type, payload = '')
+      unless type.to_s.match?(/\A[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\z/)
+        raise ArgumentError, "pawl.add: #{type.inspect} is not the name of a type"
+      end
       PawlContext.say("J: #{current} #{type}|", PawlContext.to_bytes(payload))
     end
 
