@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, kill, program # noqa: E402
-from lib.parts import PAGE, whole          # noqa: E402
+from lib.parts import NO_TRACER, PAGE, whole # noqa: E402
 from lib.processor import WAIT, Processor  # noqa: E402
 
 PARTS = [f"page {i}" for i in range(60)]
@@ -44,7 +44,7 @@ def make(node, page, home, name):
     runs.touch()
     processor = Processor(node, name)
     processor.create(f'exec {program()} parts run -- {page} {{}} < "$PAWL_INPUT"',
-                     env=[f"RUNS={runs}"], max_retries=200, retry_delay="PT0.02S")
+                     env=[f"RUNS={runs}", NO_TRACER], max_retries=200, retry_delay="PT0.02S")
     return processor, runs
 
 
