@@ -379,6 +379,16 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+const char *query_sign(QueryCompare compare)
+{
+    static const char *const signs[] = { [QUERY_IS] = "=",
+                                         [QUERY_LESS] = "<",
+                                         [QUERY_LESS_EQUAL] = "<=",
+                                         [QUERY_MORE] = ">",
+                                         [QUERY_MORE_EQUAL] = ">=" };
+    return signs[compare];
+}
+
 bool query_contains(Slice text, Slice word)
 {
     if (word.bytes && word.data[word.bytes - 1] == '*')

@@ -86,6 +86,9 @@ MUST_CHECK Err query_term(const char *field, Slice value, Arena *arena, JobQuery
 /* The slow, obvious truth: whether job is of the tenant and matches all terms. */
 bool query_matches(const JobQuery *query, const Job *job);
 
+/* As SQL has it: "<=". */
+const char *query_sign(QueryCompare compare);
+
 /* How error: and payload: look: word anywhere in text, letters of either case. */
 bool query_contains(Slice text, Slice word);
 

@@ -501,6 +501,26 @@ static void totals_json(JsonOut *json, const MetricsTotals *totals)
     json_array_end(json);
 }
 
+/* What the node does for all tenants together: nothing for a token of one. */
+static void node_numbers_json(JsonOut *json, const Numbers *numbers)
+{
+    json_object(json, "slots");
+    json_int(json, "total", numbers->node.slots);
+    json_int(json, "used", numbers->node.slots_used);
+    json_object_end(json);
+    totals_json(json, &numbers->totals);
+    json_int(json, "journal_lag_bytes", (int64_t)numbers->totals.journal_lag_bytes);
+    json_int(json, "late_results", (int64_t)numbers->node.late);
+}
+
+static uint64_t own_unfinished(const Numbers *numbers)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < JOB_STATES; i++)
+        count += state_in((JobState)i, STATES_FINAL) ? 0 : numbers->states[i];
+    return count;
+}
+
 static void read_numbers(Call *call, Store *store)
 {
     Exchange *exchange = call->context;
@@ -515,14 +535,11 @@ static void read_numbers(Call *call, Store *store)
     close_queue(numbers);
     json_array_end(json);
     states_json(json, "jobs", numbers->states, true);
-    json_int(json, "unfinished", (int64_t)numbers->unfinished);
-    json_object(json, "slots");
-    json_int(json, "total", numbers->node.slots);
-    json_int(json, "used", numbers->node.slots_used);
-    json_object_end(json);
-    totals_json(json, &numbers->totals);
-    json_int(json, "journal_lag_bytes", (int64_t)numbers->totals.journal_lag_bytes);
-    json_int(json, "late_results", (int64_t)numbers->node.late);
+    bool bound = exchange->caller.bound;
+    json_int(json, "unfinished",
+             (int64_t)(bound ? own_unfinished(numbers) : numbers->unfinished));
+    if (!bound)
+        node_numbers_json(json, numbers);
     json_int(json, "uptime_ms", clock_now().wall_ms - facts->started_ms);
     json_object_end(json);
 }

@@ -132,29 +132,12 @@ static size_t bound(Terms *terms, Slice text)
     return TERMS_BIND_FIRST + terms->bound_count - 1;
 }
 
-static const char *sign(QueryCompare compare)
-{
-    switch (compare) {
-    case QUERY_IS:
-        return "=";
-    case QUERY_LESS:
-        return "<";
-    case QUERY_LESS_EQUAL:
-        return "<=";
-    case QUERY_MORE:
-        return ">";
-    case QUERY_MORE_EQUAL:
-        return ">=";
-    }
-    return "=";
-}
-
 /* `what` compared with the term's number; alternatives are left to query_matches. */
 static void add_number(Terms *terms, const QueryTerm *term, const char *what)
 {
     if (term->word_count > 1 || term->negated)
         return;
-    buf_printf(&terms->sql, " AND %s %s %lld", what, sign(term->compare),
+    buf_printf(&terms->sql, " AND %s %s %lld", what, query_sign(term->compare),
                (long long)term->number);
 }
 

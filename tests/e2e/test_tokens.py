@@ -185,6 +185,14 @@ def test_what_belongs_to_all_is_not_changed_by_a_token_of_one(node, things):
         assert admin.code(method, path, body) == (403, "tenant_not_allowed"), path
 
 
+def test_numbers_for_a_token_of_one_tenant_count_no_other(node, things):
+    own = Client(node, things["one"]["read"]).ask("GET", "/stats").json()
+    assert own["unfinished"] == 0 and sum(own["jobs"].values()) == 0, own
+    assert not {"slots", "totals", "by_priority", "late_results"} & own.keys(), own
+    everyone = Client(node, things["all"]["read"]).ask("GET", "/stats").json()
+    assert everyone["totals"]["added"] >= 1 and "slots" in everyone, everyone
+
+
 def test_tokens_are_made_listed_and_revoked(node, things):
     """The secret is shown once; a revoked token is refused at once."""
     admin = Client(node, things["all"]["admin"])
