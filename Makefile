@@ -7,7 +7,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
 RELEASE := build/release
 
-.PHONY: all run test bench prove lint format check clean install deps hooks help
+.PHONY: all run test bench bench-peers prove lint format check clean install deps hooks help
 
 all: ## build ./pawl and ./pawl-launch (optimised)
 	@scripts/configure release
@@ -29,6 +29,11 @@ prove: ## long runs with crashes and faults (PROVE_SECONDS=600)
 
 bench: all ## measure
 	@if [ -x bench/run ]; then exec bench/run; else echo "bench: there is no bench/run"; fi
+
+bench-peers: all ## measure against other queues on PostgreSQL (needs Node and npm)
+	@scripts/install-deps test
+	@ninja -C $(RELEASE) -j $(JOBS) bench/load
+	@exec bench/peers/run
 
 lint: ## format check, house rules, clang-tidy
 	@scripts/install-deps test
@@ -56,7 +61,7 @@ hooks: ## let git run tools/check before each commit
 	git config core.hooksPath tools/hooks
 
 clean: ## remove what the targets above have built
-	rm -rf build/release build/asan build/clang build/fuzz build/coverage build/man
+	rm -rf build/release build/asan build/clang build/fuzz build/coverage build/man build/peers
 	rm -f pawl pawl-launch
 	-@rmdir build 2>/dev/null || true
 

@@ -4,22 +4,33 @@
 
 #include "base/log.h"
 
-/* 0: there is none of ours. */
-static int version_now(PgLink *link)
+/* What the store says of its schema; version 0: there is none of ours. */
+typedef struct Said {
+    int version;
+    int oldest; /* programs that know this one may use it */
+} Said;
+
+static Said said_now(PgLink *link)
 {
+    Said said = { 0 };
     PGresult *result =
         link_query(link, "SELECT to_regclass('pawl.meta') IS NOT NULL", NULL);
     bool there = result && field_int(result, 0, 0);
     PQclear(result);
     if (!there)
-        return 0;
-    result =
-        link_query(link, "SELECT value::int8 FROM pawl.meta WHERE key = 'schema'", NULL);
-    int version = 0;
-    if (result && PQntuples(result))
-        version = (int)field_int(result, 0, 0);
+        return said;
+    result = link_query(link,
+                        "SELECT max(value::int8) FILTER (WHERE key = 'schema'),"
+                        " max(value::int8) FILTER (WHERE key = 'schema_oldest')"
+                        " FROM pawl.meta WHERE key IN ('schema', 'schema_oldest')",
+                        NULL);
+    if (result && PQntuples(result)) {
+        said.version = (int)field_int(result, 0, 0);
+        said.oldest =
+            field_is_null(result, 0, 1) ? said.version : (int)field_int(result, 0, 1);
+    }
     PQclear(result);
-    return version;
+    return said;
 }
 
 static int newest(void)
@@ -31,22 +42,29 @@ static void take_step(PgLink *link, const PgStep *step)
 {
     Buf sql = { 0 };
     buf_printf(&sql,
-               "%s\nINSERT INTO pawl.meta(key, value) VALUES ('schema', '%d')"
+               "%s\nINSERT INTO pawl.meta(key, value) VALUES ('schema', '%d'),"
+               " ('schema_oldest', '%d')"
                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-               step->sql, step->version);
+               step->sql, step->version, step->oldest);
     link_script(link, buf_cstr(&sql));
     buf_done(&sql);
     if (!link->err)
         log_event(LOG_INFO, "store.schema", "version=%d", step->version);
 }
 
-static Err refuse_newer(int version, Error *why)
+/* One that is newer may still be for this program, too: then nodes of two versions work
+ * side by side. */
+static Err judge_newer(Said said, Error *why)
 {
-    return error_set(
-        why, ERR_UNSUPPORTED,
-        "store: the database has schema %d, this version of pawl knows up to "
-        "%d; use a newer pawl",
-        version, newest());
+    if (said.oldest > newest())
+        return error_set(
+            why, ERR_UNSUPPORTED,
+            "store: the database has schema %d, this version of pawl knows up to "
+            "%d; use a newer pawl",
+            said.version, newest());
+    log_event(LOG_INFO, "store.schema_newer", "version=%d known=%d", said.version,
+              newest());
+    return ERR_OK;
 }
 
 Err pgschema_migrate(PgLink *link, Error *why)
@@ -54,27 +72,28 @@ Err pgschema_migrate(PgLink *link, Error *why)
     link_begin(link, LINK_WRITE);
     link_script(link, "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
                       "SELECT pg_advisory_xact_lock(1885435756, 0)");
-    int version = version_now(link);
-    if (!link->err && !version)
+    Said said = said_now(link);
+    if (!link->err && !said.version)
         link_script(link, "CREATE SCHEMA IF NOT EXISTS pawl");
     for (size_t i = 0; i < postgres_step_count && !link->err; i++)
-        if (postgres_steps[i].version > version)
+        if (postgres_steps[i].version > said.version)
             take_step(link, &postgres_steps[i]);
     Err err = link_end(link, "make its tables", why);
-    return !err && version > newest() ? refuse_newer(version, why) : err;
+    return !err && said.version > newest() ? judge_newer(said, why) : err;
 }
 
 Err pgschema_check(PgLink *link, Error *why)
 {
     link_begin(link, LINK_READ);
-    int version = version_now(link);
+    Said said = said_now(link);
     Err err = link_end(link, "read its version", why);
-    if (!err && version > newest())
-        return refuse_newer(version, why);
-    if (!err && version != newest())
-        err = error_set(
-            why, ERR_UNSUPPORTED,
-            "store: the database has schema %d; the daemon must open it first", version);
+    if (!err && said.version > newest())
+        return judge_newer(said, why);
+    if (!err && said.version != newest())
+        err =
+            error_set(why, ERR_UNSUPPORTED,
+                      "store: the database has schema %d; the daemon must open it first",
+                      said.version);
     return err;
 }
 

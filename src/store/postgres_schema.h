@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* postgres_schema.h - the tables of the shared store: made, brought up to date, checked.
  *
- * Steps are taken under a lock, one node at a time; each in its own transaction with the
- * version it leads to. A store that is newer than this program is refused. */
+ * Steps are taken under a lock, one node at a time, in one transaction. Each says which
+ * is the oldest program that may use the store after it (`-- oldest: N`, a number of a
+ * step; else as the step before): so nodes of two releases work side by side while one
+ * after the other is renewed. An older program is refused. */
 #ifndef STORE_POSTGRES_SCHEMA_H
 #define STORE_POSTGRES_SCHEMA_H
 
@@ -10,6 +12,7 @@
 
 typedef struct PgStep {
     int version; /* of the schema after it */
+    int oldest;  /* program, by the last step that it knows, that may use it then */
     const char *sql;
 } PgStep;
 

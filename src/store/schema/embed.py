@@ -6,6 +6,9 @@ With --postgres in front for those of the shared store.
 Two words of ours become SQL on the way, because views need them often:
   @id(x)@    the 13 characters of a job id (base/id.h)
   @time(x)@  milliseconds as RFC 3339
+
+A step of the shared store may say `-- oldest: N`: programs that know step N may still use
+the store after it.
 """
 import pathlib
 import re
@@ -39,14 +42,20 @@ def main():
     out, sources = pathlib.Path(words[0]), words[1:]
     lines = ["/* Made by embed.py from the files in schema/ or schema_pg/. */",
              f'#include "store/{kind}_schema.h"', ""]
+    oldest, rows = 1, []
     for number, source in enumerate(sources, 1):
-        data = expand(pathlib.Path(source).read_text()).encode() + b"\0"
+        text = pathlib.Path(source).read_text()
+        said = re.search(r"^-- oldest: ([0-9]+)$", text, flags=re.M)
+        oldest = int(said[1]) if said else oldest
+        rows.append(f"    {{ {number}, {oldest}, step_{number} }}," if kind == "postgres"
+                    else f"    {{ {number}, step_{number} }},")
+        data = expand(text).encode() + b"\0"
         lines.append(f"static const char step_{number}[] = {{")
         for at in range(0, len(data), 16):
             lines.append("    " + " ".join(f"{byte}," for byte in data[at:at + 16]))
         lines += ["};", ""]
     lines.append(f"const {step} {name}_steps[] = {{")
-    lines += [f"    {{ {n}, step_{n} }}," for n in range(1, len(sources) + 1)]
+    lines += rows
     lines += ["};", f"const size_t {name}_step_count = {len(sources)};", ""]
     out.write_text("\n".join(lines))
 
