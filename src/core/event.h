@@ -28,7 +28,7 @@ typedef enum EventKind {
     EVENT_LAUNCHER_LOST, /* every attempt it had is dead; starts of earlier turns that
                             have not been carried out must not be any more */
     EVENT_DEFINE,        /* put (or, with no value, delete) a definition; request */
-    EVENT_DRAIN,         /* take and start no more work */
+    EVENT_DRAIN,         /* start no more work; without `flag`: take none either */
     EVENT_RESUME,        /* undo it */
     EVENT_TRIGGER,       /* a schedule (tenant, key) gives its job now; request */
     EVENT_ROOM,          /* flag: whether the journal has room for new jobs */

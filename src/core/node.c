@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node.c - see node.h. Here: birth, the step, and small tools of the other node_*.c. */
+#include "core/node_drain.h"
 #include "core/node_inside.h"
 #include "core/node_limits.h"
 #include "core/node_share.h"
@@ -203,6 +204,7 @@ static const struct Definer {
     { QUEUE_TABLE, node_define_queue, node_load_queue },
     { RESOURCE_TABLE, node_define_resource, node_load_resource },
     { SLOTS_TABLE, node_define_slots, node_load_slots },
+    { DRAIN_TABLE, node_define_drain, node_load_drain },
     { CONTROLLER_TABLE, NULL, node_load_controller },
     { SCHEDULE_TABLE, node_define_schedule, node_load_schedule },
     { SCHEDULE_STATES, NULL, node_load_schedule_state },
@@ -306,8 +308,7 @@ static void take(Node *node, const Event *event)
         return;
     case EVENT_DRAIN:
     case EVENT_RESUME:
-        node->draining = event->kind == EVENT_DRAIN;
-        node->touched_pass = true;
+        node_drain(node, event);
         return;
     case EVENT_TRIGGER:
         node_trigger(node, event);

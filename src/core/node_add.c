@@ -83,7 +83,7 @@ bool node_add_refused(Node *node, const Event *event)
 {
     if (!event->request)
         return false; /* caused by a job: it has no one else to keep it */
-    if (node->draining) {
+    if (node->drain.closed) {
         node_reply(node, event->request, ERR_UNAVAILABLE, "draining");
         return true;
     }

@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #define LOAD_PATIENCE_MS (5 * MS_PER_S) /* beyond its wait, while the store is asked */
+#define DRAINING_WAIT_MS MS_PER_S       /* of a claim that can get nothing */
 
 /* --- The lanes of a tenant --------------------------------------------------------- */
 
@@ -371,7 +372,7 @@ static bool loading(const Node *node, const Claim *claim)
 
 void node_claim(Node *node, const Event *event)
 {
-    if (node->draining) {
+    if (node->drain.closed) {
         node_reply(node, event->request, ERR_UNAVAILABLE, "draining");
         return;
     }
@@ -384,6 +385,8 @@ void node_claim(Node *node, const Event *event)
     claim->ask.worker = slice_copy(&claim->arena, event->claim.worker);
     claim->max = event->count < CLAIM_JOBS_MAX ? event->count : CLAIM_JOBS_MAX;
     claim->until_boot = node->now.boot_ms + event->claim.wait_ms;
+    if (node->draining && event->claim.wait_ms > DRAINING_WAIT_MS)
+        claim->until_boot = node->now.boot_ms + DRAINING_WAIT_MS;
     Claim **last = &node->claims;
     while (*last)
         last = &(*last)->next;
@@ -395,6 +398,14 @@ static bool waits_on(const Node *node, const Claim *claim)
 {
     int64_t late_ms = node->now.boot_ms - claim->until_boot;
     return late_ms < 0 || (loading(node, claim) && late_ms < LOAD_PATIENCE_MS);
+}
+
+void node_pull_hurry(Node *node)
+{
+    for (Claim *claim = node->claims; claim; claim = claim->next)
+        if (claim->until_boot > node->now.boot_ms)
+            claim->until_boot = node->now.boot_ms;
+    node->pull_stirred = true;
 }
 
 /* Only when something has changed that could help a claim, and by the clock: limits of
@@ -411,15 +422,16 @@ void node_pull_pass(Node *node)
     for (Claim **at = &node->claims; *at;) {
         Claim *claim = *at;
         bool served = false;
-        if (node->draining)
+        if (node->drain.closed)
             node_reply(node, claim->request, ERR_UNAVAILABLE, "draining");
-        else if (!(served = serve(node, claim)) && waits_on(node, claim)) {
+        else if (!(served = !node->draining && serve(node, claim)) &&
+                 waits_on(node, claim)) {
             if (claim->until_boot < node->claims_boot)
                 node->claims_boot = claim->until_boot;
             at = &claim->next;
             continue;
         }
-        if (!served && !node->draining)
+        if (!served && !node->drain.closed)
             answer_claim(node, claim, NULL, 0);
         *at = claim->next;
         free_claim(claim);

@@ -30,4 +30,7 @@ typedef struct PullTenant {
     Map offered; /* what had its turn in this tour */
 } PullTenant;
 
+/* Claims wait no longer, and leave with what they have. */
+void node_pull_hurry(struct Node *node);
+
 #endif

@@ -382,9 +382,9 @@ void node_trigger(Node *node, const Event *event)
 {
     ScheduleEntry *entry =
         map_find(&node->schedules, entry_key(node, event->tenant, event->key));
-    if (node->draining || node->no_room) {
-        node_reply(node, event->request, node->draining ? ERR_UNAVAILABLE : ERR_FULL,
-                   node->draining ? "draining" : "journal_full");
+    if (node->drain.closed || node->no_room) {
+        node_reply(node, event->request, node->drain.closed ? ERR_UNAVAILABLE : ERR_FULL,
+                   node->drain.closed ? "draining" : "journal_full");
         return;
     }
     if (!entry || !entry->schedule.cron.bytes || !add_job(node, entry)) {

@@ -86,6 +86,8 @@ typedef struct Asked {
     Requester waits;      /* of an add that the node owes: who is answered with the job */
 } Asked;
 
+typedef struct NodeDraining NodeDraining;
+
 struct Node {
     NodeOptions options;
     struct Share *share; /* node_share.h; NULL: it has its store for itself */
@@ -160,6 +162,11 @@ struct Node {
     int64_t purge_boot;
     bool recovered;
     bool draining;
+    struct NodeDraining { /* why: see node_drain.h */
+        bool closed;
+        bool leaving;
+        bool asked;
+    } drain;
     bool no_room;
     bool touched_pass; /* 000's touched flag: something happened since the last pass */
     uint64_t passes;

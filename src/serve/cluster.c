@@ -324,7 +324,7 @@ static void say_facts(Daemon *daemon)
     link->facts.slots = node.slots;
     link->facts.used = node.slots_used;
     link->facts.ready = node.spare;
-    link->facts.draining = node.draining || daemon->stop;
+    link->facts.draining = node.draining || daemon->stop || daemon->leaving;
     link->lease_ms = node_settings(daemon->node)->lease_ms;
     pthread_mutex_unlock(&link->lock);
 }

@@ -55,6 +55,10 @@ static const ConfigField fields[CONFIG_KEYS] = {
     [CONFIG_DAEMON_GRACE] = { "daemon", "grace", DURATION(0, MS_PER_DAY),
                               AT(node.grace_ms), NULL, LIVE,
                               "between SIGTERM and SIGKILL of a job" },
+    [CONFIG_DAEMON_DRAIN] = { "daemon", "drain", DURATION(0, MS_PER_HOUR), AT(drain_ms),
+                              "PT0S", RESTART,
+                              "how long a daemon that was told to stop still answers, "
+                              "with `/readyz` at 503, so that balancers turn away" },
     [CONFIG_DAEMON_LOG_LEVEL] = { "daemon", "log_level", ONE(VALUE_LEVEL), AT(log_level),
                                   "info", LIVE, "least level that is logged" },
     [CONFIG_DAEMON_MODULES_ROOT] = { "daemon", "modules_root", ONE(VALUE_PATH),

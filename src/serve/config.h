@@ -25,6 +25,7 @@ typedef enum ConfigKey {
     CONFIG_DAEMON_SLOTS,
     CONFIG_DAEMON_LEGACY,
     CONFIG_DAEMON_GRACE,
+    CONFIG_DAEMON_DRAIN,
     CONFIG_DAEMON_LOG_LEVEL,
     CONFIG_DAEMON_MODULES_ROOT,
     CONFIG_TLS_CERTIFICATE,
@@ -63,6 +64,7 @@ typedef struct Config {
     Address listen;
     const char *data; /* absolute */
     bool legacy;
+    int64_t drain_ms;
     LogLevel log_level;
     const char *modules_root; /* absolute */
     /* tls: "" if there is none */

@@ -9,7 +9,7 @@
 static const char full[] =
     "# all keys\n"
     "daemon:   { listen: \"127.0.0.1:7421\", data: /var/lib/pawl, slots: 8, legacy: on,\n"
-    "            grace: 20s, log_level: debug, modules_root: /modules }\n"
+    "            grace: 20s, drain: 5s, log_level: debug, modules_root: /modules }\n"
     "stores:   [ \"sqlite:other.db\" ]\n"
     "journal:\n"
     "  segment: 8MiB\n"
@@ -47,6 +47,7 @@ static void a_full_file_sets_every_key(void **state)
     assert_int_equal(config.node.slots, 8);
     assert_true(config.legacy);
     assert_int_equal(config.node.grace_ms, 20000);
+    assert_int_equal(config.drain_ms, 5000);
     assert_int_equal(config.log_level, LOG_DEBUG);
     assert_string_equal(config.modules_root, "/modules");
     assert_string_equal(config.store, "sqlite:other.db");
@@ -132,10 +133,10 @@ static const Bad bad[] = {
       "processors, brokers, alerts\n" },
     { "daemon: {<<: 1}\n",
       "1:10: unknown key \"<<\" in daemon; known are listen, data, slots, legacy, grace, "
-      "log_level, modules_root\n" },
+      "drain, log_level, modules_root\n" },
     { "daemon: {\"a\\e[31m\": 1}\n",
       "1:10: unknown key \"a\\x1b[31m\" in daemon; known are listen, data, slots, "
-      "legacy, grace, log_level, modules_root\n" },
+      "legacy, grace, drain, log_level, modules_root\n" },
     /* Sections of later versions. */
     { "queues:\n  - { name: default, slots: 4 }\n",
       "1:1: \"queues\" is not supported by this version\n" },

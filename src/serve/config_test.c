@@ -108,6 +108,7 @@ static const char *const others[CONFIG_KEYS] = {
     [CONFIG_DAEMON_SLOTS] = "9",
     [CONFIG_DAEMON_LEGACY] = "on",
     [CONFIG_DAEMON_GRACE] = "PT1S",
+    [CONFIG_DAEMON_DRAIN] = "PT2S",
     [CONFIG_DAEMON_LOG_LEVEL] = "warn",
     [CONFIG_DAEMON_MODULES_ROOT] = "/modules",
     [CONFIG_TLS_CERTIFICATE] = "/c.pem",

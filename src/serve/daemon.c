@@ -138,7 +138,7 @@ void daemon_state_changed(Daemon *daemon)
         state = NOT_ROOM;
     if (daemon->data_gone)
         state = NOT_DATA;
-    if (daemon->stop || node_facts(daemon->node).draining)
+    if (daemon->stop || daemon->leaving || node_facts(daemon->node).draining)
         state = NOT_DRAINING;
     if (daemon->tenure.lost)
         state = NOT_SYSID;

@@ -33,6 +33,7 @@ typedef struct DaemonOptions {
     uint64_t header_bytes_max;
     uint32_t connections_max;
     int64_t idle_ms;  /* of an HTTP connection */
+    int64_t drain_ms; /* after a signal to stop: still answers, but is not ready */
     bool legacy;      /* 002's first paths too */
     bool private_one; /* leaves after private_idle_ms with nothing unfinished */
     int64_t private_idle_ms;

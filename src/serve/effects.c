@@ -443,6 +443,14 @@ void daemon_waiters_answer(Daemon *daemon, JobId id, Err err)
         answer_list(daemon, map_remove(&daemon->waiters, id), err);
 }
 
+void daemon_waiters_end(Daemon *daemon)
+{
+    MapEntry entry;
+    for (size_t at = 0; daemon->waiter_count && map_next(&daemon->waiters, &at, &entry);
+         at = 0) /* what follows may have moved */
+        answer_list(daemon, map_remove(&daemon->waiters, entry.key), ERR_OK);
+}
+
 /* Splits the waiters of one job into those whose time is up and those who stay. */
 static Call *take_expired(Call **list, int64_t boot_ms)
 {

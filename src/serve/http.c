@@ -566,6 +566,11 @@ Err http_open(const HttpOptions *options, Daemon *daemon, Http **out_http, Error
     return ERR_OK;
 }
 
+void http_leave(Http *http)
+{
+    http->leaving = true;
+}
+
 const char *http_address(const Http *http)
 {
     return http->address;

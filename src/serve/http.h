@@ -46,6 +46,10 @@ MUST_CHECK Err http_open(const HttpOptions *options, Daemon *daemon, Http **out_
  * answering calls until this returns. NULL does nothing. */
 void http_close(Http *http);
 
+/* From now on each answer is the last of its connection: who keeps them open finds
+ * another server before this one closes. Any thread. */
+void http_leave(Http *http);
+
 /* "127.0.0.1:7420" as really bound, or "". */
 const char *http_address(const Http *http);
 

@@ -83,6 +83,7 @@ struct Http {
     char address[LISTEN_TEXT_BYTES];
     char *socket_path;
     _Atomic int64_t close_boot; /* when closing began */
+    atomic_bool leaving;        /* see http_leave */
     atomic_bool closing;
 
     pthread_t ticker;

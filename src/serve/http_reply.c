@@ -46,7 +46,8 @@ static void add_headers(struct MHD_Response *response, const Conn *conn)
         MHD_add_response_header(response, "Content-Type", exchange->content_type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (conn->close || conn->listener->http->closing)
+    const Http *http = conn->listener->http;
+    if (conn->close || http->leaving || http->closing)
         MHD_add_response_header(response, "Connection", "close");
     for (size_t i = 0; i < exchange->header_count; i++)
         MHD_add_response_header(response, exchange->headers[i].name,

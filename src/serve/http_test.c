@@ -38,6 +38,25 @@ static void both_listeners_serve(void **state)
     reply_done(&reply);
 }
 
+/* S1.3 */
+static void a_server_that_leaves_answers_and_ends_connections(void **state)
+{
+    World *world = *state;
+    const Ask ask = { "GET", "/livez", "", { NULL, 0 } };
+    for (int leaves = 0; leaves < 2; leaves++) {
+        Client client;
+        Reply reply;
+        client_unix(&client, world->socket);
+        client_ask(&client, &ask, &reply);
+        assert_int_equal(reply.status, 200);
+        const char *connection = reply_header(&reply, "Connection");
+        assert_int_equal(connection && strcmp(connection, "close") == 0, leaves);
+        reply_done(&reply);
+        client_close(&client);
+        http_leave(world->http);
+    }
+}
+
 static void paths_and_methods_are_told_apart(void **state)
 {
     World *world = *state;
@@ -293,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(both_listeners_serve),
+        TEST(a_server_that_leaves_answers_and_ends_connections),
         TEST(paths_and_methods_are_told_apart),
         TEST(every_route_answers),
         TEST(head_options_and_old_http_work),

@@ -136,6 +136,7 @@ struct Daemon {
     dev_t data_device;
     ino_t data_inode;
     int64_t data_look_boot;
+    bool leaving; /* told to stop, and still answers: options.drain_ms */
     StopStep stop;
     int64_t stop_boot;
     int64_t busy_boot; /* when there was last something unfinished (private daemons) */
@@ -171,6 +172,7 @@ void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how);
 void daemon_waiter_add(Daemon *daemon, Call *call);
 void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
 void daemon_waiters_expire(Daemon *daemon, Now now);
+void daemon_waiters_end(Daemon *daemon); /* they look how far it is */
 
 /* trials.c */
 void daemon_trial_begin(Daemon *daemon, Call *call);

@@ -13,6 +13,7 @@
 
 #define STOP_FLUSH_MS    (5 * MS_PER_S) /* for the last answers to be durable */
 #define SECOND_SIGNAL_MS 300
+#define SETTLE_MS        500            /* for the last answers to be read, leaving */
 #define CROWD_MIN        8              /* calls that were answered at once */
 #define GATHER_NS        50000          /* a fraction of a sync */
 #define KILL_AFTER_MS    (2 * MS_PER_S) /* beyond the grace, at the second signal */
@@ -43,6 +44,8 @@ static void journal_failed(const Daemon *daemon)
 
 static bool flushed(const Daemon *daemon)
 {
+    if (daemon->leaving && daemon->reads)
+        return false; /* who was let in is answered */
     return journal_end(daemon->journal) <= daemon->durable && !daemon->held;
 }
 
@@ -93,6 +96,32 @@ static bool may_leave(Daemon *daemon, Now now)
     return since_ms > grace_ms + KILL_AFTER_MS;
 }
 
+/* Told to stop where others can take over: new jobs are still accepted and every request
+ * is answered, but /readyz says no, and each connection ends with its next answer. */
+static void leave(Daemon *daemon)
+{
+    daemon->leaving = true;
+    http_leave(daemon->http);
+    daemon_event(daemon, EVENT_DRAIN)->flag = true;
+    log_event(LOG_INFO, "daemon.leaving",
+              "msg=\"not ready any more; the listeners close in %lld ms\"",
+              (long long)daemon->options.drain_ms);
+}
+
+/* Those who wait for a job are told how far it is, and get the answer: the listeners
+ * close a moment later. */
+static void end_leaving(Daemon *daemon, Now now)
+{
+    int64_t since_ms = now.boot_ms - daemon->stop_boot;
+    if (!daemon->leaving || daemon->stop || since_ms < daemon->options.drain_ms)
+        return;
+    daemon_waiters_end(daemon);
+    if (since_ms < daemon->options.drain_ms + SETTLE_MS)
+        return;
+    daemon->stop = STOP_DRAIN;
+    daemon->stop_boot = now.boot_ms;
+}
+
 static void on_timer(uv_timer_t *handle);
 
 /* Boot time at which there is something to do though nothing happens. */
@@ -102,7 +131,7 @@ static int64_t next_wake(const Daemon *daemon)
     int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
     if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
         wait_ms = 100; /* waiters have deadlines of their own */
-    if (daemon->stop && wait_ms > 20)
+    if ((daemon->stop || daemon->leaving) && wait_ms > 20)
         wait_ms = 20;
     return now.boot_ms + (wait_ms > 0 ? wait_ms : 0);
 }
@@ -146,6 +175,7 @@ static void run_turn(Daemon *daemon)
     turn(daemon);
     Now now = clock_now();
     private_idle(daemon, now);
+    end_leaving(daemon, now);
     if (cluster_must_restart(daemon) || (daemon->stop && may_leave(daemon, now))) {
         uv_stop(&daemon->loop);
         return;
@@ -208,7 +238,7 @@ static void take_signal(Daemon *daemon, int number)
     }
     uint32_t running = node_facts(daemon->node).slots_used;
     daemon->stop_boot = clock_now().boot_ms;
-    if (daemon->stop) {
+    if (daemon->stop || daemon->leaving) {
         log_event(LOG_WARN, "daemon.stopping", "msg=\"ending %u running jobs\"", running);
         daemon->stop = STOP_JOBS;
         node_running(daemon->node, end_running, daemon);
@@ -216,7 +246,10 @@ static void take_signal(Daemon *daemon, int number)
         log_event(LOG_INFO, "daemon.stopping",
                   "msg=\"%u running jobs go on; the next start takes them over\"",
                   running);
-        daemon->stop = STOP_DRAIN;
+        if (daemon->options.drain_ms)
+            leave(daemon);
+        else
+            daemon->stop = STOP_DRAIN;
     }
     run_turn(daemon);
 }

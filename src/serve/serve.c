@@ -221,6 +221,7 @@ static DaemonOptions daemon_options(const Config *config)
         .connections_max = config->connections,
         .idle_ms = config->idle_ms,
         .legacy = config->legacy,
+        .drain_ms = config->drain_ms,
     };
 }
 
