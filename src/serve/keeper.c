@@ -9,6 +9,7 @@
 #include <time.h>
 
 #define INGEST_BYTES_MAX ((size_t)2 << 20) /* of journal per transaction */
+#define INGEST_SHARED    ((size_t)4 << 20) /* likewise: each costs round trips there */
 #define SYNC_EVERY_MS    (5 * MS_PER_S)
 #define SYNC_EVERY_BYTES ((uint64_t)64 << 20) /* keeps the store's own log short */
 #define FAILED_WAIT_MS   MS_PER_S
@@ -95,9 +96,10 @@ static Err ingest(Store *store, Journal *journal, Intake *intake, bool *out_any,
                   Error *why)
 {
     *out_any = false;
+    size_t bytes_max = store->kind->shared ? INGEST_SHARED : INGEST_BYTES_MAX;
     if (!intake->token)
         intake->token =
-            journal_reserve(journal, INGEST_BYTES_MAX, TIME_NEVER, clock_now().boot_ms);
+            journal_reserve(journal, bytes_max, TIME_NEVER, clock_now().boot_ms);
     if (!intake->token) {
         batch_clear(&intake->batch); /* a huge record is not kept while nothing comes */
         return ERR_OK;

@@ -4,6 +4,7 @@
 #define STORE_POSTGRES_H
 
 #include "store/point.h"
+#include "store/postgres_known.h"
 #include "store/postgres_row.h"
 #include "store/rollup.h"
 
@@ -19,7 +20,8 @@ typedef struct PgHeldJobs {
 
 /* Rows that the transaction under way will write, many at once. */
 typedef struct PgOutgoing {
-    Buf jobs[PLACES];
+    Buf fresh[PLACES];       /* jobs that are not in this table yet: may go at any time */
+    Buf jobs[PLACES];        /* others: behind the removals */
     PgArray removed[PLACES]; /* ids */
     PgChanges changes;
     Buf payloads;
@@ -68,6 +70,7 @@ typedef struct Postgres {
     bool read_only;
     bool stale; /* the catalog must be read anew */
     PgHeldJobs held;
+    PgKnown known;
     PgOutgoing out;
     PgLinks links;
     PgKeys keys;

@@ -165,6 +165,7 @@ static void beat(Postgres *pg, const Op *op)
     }
     if (!owner)
         return;
+    pgknown_distrust(&pg->known); /* rows change without coming here */
     param_int(&pg->params, owner);
     param_int(&pg->params, op->dt_ms);
     param_int_or_null(&pg->params, op->at_ms, 0);
@@ -384,6 +385,18 @@ static void remember_point(Postgres *pg, const Batch *batches, size_t count)
             pg->seen = batches[i].read_point;
 }
 
+/* What the handle knows of rows counts for a node that has joined and is not fenced. */
+static void trust_known(Postgres *pg)
+{
+    PgKnownWhile now = { .connects = pg->link.connects };
+    if (!pg->link.err && pgcluster_joined(pg, pg->node) &&
+        !pgcluster_fenced(pg, pg->node)) {
+        now.node = pg->node;
+        now.epoch = pg->lease.epoch;
+    }
+    pgknown_begin(&pg->known, &now);
+}
+
 static Err try_commit(Postgres *pg, const Batch *batches, size_t count,
                       OpResult *out_results, Error *why)
 {
@@ -395,6 +408,7 @@ static Err try_commit(Postgres *pg, const Batch *batches, size_t count,
     pgpoints_lock(pg, batches, count);
     if (!pg->link.err)
         refuse_gap(pg, batches, count);
+    trust_known(pg);
     pgpoints_fetch(pg, batches, count);
     for (size_t i = 0; i < count && !pg->link.err; i++) {
         apply_batch(pg, &batches[i], out_results);
@@ -409,10 +423,13 @@ static Err try_commit(Postgres *pg, const Batch *batches, size_t count,
     pgpoints_save(pg);
     Err err = link_end(&pg->link, "commit", why);
     pg->stale = err != ERR_OK;
-    if (err)
+    if (err) {
         pg->folded_hour = 0; /* that was undone, too */
-    else
+        pgknown_drop(&pg->known);
+    } else {
         remember_point(pg, batches, count);
+        pgknown_end(&pg->known);
+    }
     return err;
 }
 
@@ -469,7 +486,8 @@ Err postgres_commit(Store *store, const Batch *batches, size_t count,
     Err err = ERR_OK;
     for (unsigned tries = 0; tries < TRIES_MAX; tries++) {
         err = try_commit(pg, batches, count, out_results, why);
-        bool again = err && link_may_repeat(&pg->link) &&
+        bool doubt = err == ERR_BUSY && strcmp(pg->link.failure, PG_DOUBT) == 0;
+        bool again = err && (doubt || link_may_repeat(&pg->link)) &&
                      (!pg->link.committing || repeatable(batches, count));
         if (!again)
             break;
@@ -485,6 +503,7 @@ Err postgres_commit(Store *store, const Batch *batches, size_t count,
 void postgres_commit_done(Postgres *pg)
 {
     forget(pg);
+    pgknown_drop(&pg->known);
     pgheld_done(pg);
     pglinks_done(pg);
     for (size_t i = 0; i < 5; i++)

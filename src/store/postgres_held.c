@@ -21,6 +21,21 @@ static PgHeld *hold(Postgres *pg, JobId id)
     return held;
 }
 
+static PgPlaced placed_of(const Job *job)
+{
+    return (PgPlaced){ job->priority, job->dt_ms, job_owner(job), job->flags };
+}
+
+static void hold_saved(Postgres *pg, const SavedRow *saved, Place place)
+{
+    PgHeld *held = hold(pg, saved->row.job.id);
+    held->saved = *saved;
+    held->was = place;
+    held->was_lane = saved->lane;
+    held->was_state = saved->row.job.state;
+    held->was_placed = placed_of(&saved->row.job);
+}
+
 static void hold_rows(Postgres *pg, const PGresult *result, Place place)
 {
     int rows = result ? PQntuples(result) : 0;
@@ -28,12 +43,21 @@ static void hold_rows(Postgres *pg, const PGresult *result, Place place)
         SavedRow saved;
         if (!pgrow_read(&saved, result, i, &pg->catalog, &pg->held.arena))
             return;
-        PgHeld *held = hold(pg, saved.row.job.id);
-        held->saved = saved;
-        held->was = place;
-        held->was_lane = saved.lane;
-        held->was_state = saved.row.job.state;
+        hold_saved(pg, &saved, place);
     }
+}
+
+static bool hold_known(Postgres *pg, JobId id)
+{
+    Slice row = pgknown_find(&pg->known, id);
+    PgFields fields;
+    SavedRow saved;
+    if (!row.bytes)
+        return false;
+    pgrow_fields_of(&fields, row);
+    if (pgrow_take(&saved, &fields, &pg->catalog, NULL))
+        hold_saved(pg, &saved, PLACE_LIVE);
+    return true;
 }
 
 static void fetch_place(Postgres *pg, const PgArray *ids, Place place)
@@ -66,29 +90,36 @@ static void unknown(const Postgres *pg, const PgArray *ids, PgArray *out)
             array_int(out, (int64_t)id_at(ids, i));
 }
 
-/* Ids of a node rise: one above its largest was never here. */
-static void pass_new(Postgres *pg, const PgArray *ids)
+/* Ids of a node rise: one above its largest was never here. Others may be known. What is
+ * left must be read. */
+static void pass_known(Postgres *pg, const PgArray *ids, PgArray *out_rest)
 {
     for (int32_t i = 0; i < ids->count; i++) {
         JobId id = id_at(ids, i);
+        if (map_find(&pg->held.by_id, id))
+            continue;
         const Point *point = points_find(&pg->points, id_node(id));
-        if (point && id > point->last_id && !map_find(&pg->held.by_id, id))
+        if (point && id > point->last_id)
             map_put(&pg->held.by_id, id, &absent);
+        else if (!hold_known(pg, id))
+            array_int(out_rest, (int64_t)id);
     }
 }
 
 void pgheld_fetch(Postgres *pg, const PgArray *ids)
 {
+    PgArray wanted = { .type = PG_INT8 };
     PgArray rest = { .type = PG_INT8 };
-    pass_new(pg, ids);
-    for (unsigned place = 0; place < PLACES; place++) {
-        unknown(pg, ids, &rest);
-        if (rest.count && !pg->link.err)
+    pass_known(pg, ids, &wanted);
+    unknown(pg, &wanted, &rest);
+    for (unsigned place = 0; place < PLACES && rest.count; place++) {
+        if (!pg->link.err)
             fetch_place(pg, &rest, (Place)place);
+        unknown(pg, &wanted, &rest);
     }
-    unknown(pg, ids, &rest);
     for (int32_t i = 0; i < rest.count; i++)
         map_put(&pg->held.by_id, id_at(&rest, i), &absent);
+    array_done(&wanted);
     array_done(&rest);
 }
 
@@ -136,11 +167,38 @@ PgHeld *pgheld_add(Postgres *pg, const Job *job)
     return held;
 }
 
-static void write_values(Postgres *pg, const PgValues *values, Place place)
+#define FRESH_BYTES ((size_t)64 << 10) /* then the server may begin with them */
+
+static void write_values(Postgres *pg, const PgValues *values, Place place, Place was)
 {
+    JobId id = (JobId)values->numbers[PG_ID];
+    bool added = was == PLACE_NONE;
+    Buf *out = was == place ? &pg->out.jobs[place] : &pg->out.fresh[place];
+    size_t from = out->bytes;
     if (place != PLACE_LIVE)
-        pgcatalog_part(&pg->catalog, (JobId)values->numbers[PG_ID]);
-    pgrow_copy(&pg->out.jobs[place], values);
+        pgcatalog_part(&pg->catalog, id);
+    pgrow_copy(out, values);
+    uint32_t owner = (uint32_t)values->numbers[PG_OWNER];
+    Slice row = slice_from(buf_slice(out), from);
+    if (place == PLACE_LIVE && added)
+        pgknown_add(&pg->known, id, owner, row);
+    else if (place == PLACE_LIVE)
+        pgknown_put(&pg->known, id, owner, row);
+    else if (!added)
+        pgknown_remove(&pg->known, id);
+    if (was != place && out->bytes >= FRESH_BYTES)
+        link_copy(&pg->link, tables[place], out);
+}
+
+/* Likewise for a row that stays where it is. */
+static void change_values(Postgres *pg, const PgValues *values)
+{
+    Buf row = { 0 };
+    pgrow_change(&pg->out.changes, values);
+    pgrow_copy(&row, values);
+    pgknown_put(&pg->known, (JobId)values->numbers[PG_ID],
+                (uint32_t)values->numbers[PG_OWNER], buf_slice(&row));
+    buf_done(&row);
 }
 
 static void write_payload(Postgres *pg, JobId id, Slice payload)
@@ -169,7 +227,7 @@ void pgheld_line(Postgres *pg, PgPattern *pattern, JobId id, Slice payload)
     values->given[PG_PAYLOAD] = !apart && payload.bytes;
     if (apart)
         write_payload(pg, id, payload);
-    write_values(pg, values, pattern->place);
+    write_values(pg, values, pattern->place, PLACE_NONE);
     pgcatalog_count(&pg->catalog, pattern->lane, pattern->state, 1);
 }
 
@@ -226,6 +284,7 @@ void pgheld_remove(Postgres *pg, PgHeld *held)
     if (held->was == PLACE_NONE)
         return; /* no one will ever have seen it */
     pg->archive_shrank |= held->was != PLACE_LIVE;
+    pgknown_remove(&pg->known, (JobId)id);
     array_int(&out->removed[held->was], id);
     array_int(&out->payloads_removed, id);
     array_int(&out->results_removed, id);
@@ -307,31 +366,50 @@ static void write_beside(Postgres *pg, const PgHeld *held)
             pgbooking_put(out->bookings, id, kept->row.job.attempt, kept->bookings);
 }
 
-static void write_one(Postgres *pg, PgHeld *held)
+/* Many rows are cheaper removed and copied in again than changed, unless no index knows
+ * of the change. */
+#define CHANGES_FEW 64
+
+static bool stays(const PgHeld *held, uint32_t lane, bool few)
+{
+    const Job *job = &held->saved.row.job;
+    const PgPlaced now = placed_of(job);
+    const PgPlaced *was = &held->was_placed;
+    if (held->was != PLACE_LIVE || place_of(job->state) != PLACE_LIVE || held->rewrite)
+        return false;
+    return few || (held->was_state == job->state && held->was_lane == lane &&
+                   was->rank == now.rank && was->dt_ms == now.dt_ms &&
+                   was->owner == now.owner && was->flags == now.flags);
+}
+
+static void write_one(Postgres *pg, PgHeld *held, bool few)
 {
     PgValues values;
     const Job *job = &held->saved.row.job;
     Place place = place_of(job->state);
-    bool stays = held->was == PLACE_LIVE && place == PLACE_LIVE && !held->rewrite;
+    if (held->was != PLACE_NONE && !held->rewrite)
+        held->saved.opened = false; /* what is packed is as it was */
     uint32_t lane = pgrow_values(&held->saved, &pg->catalog, &pg->scratch, &values);
-    if (stays) {
-        pgrow_change(&pg->out.changes, &values);
+    if (stays(held, lane, few)) {
+        change_values(pg, &values);
     } else {
         if (held->was != PLACE_NONE)
             array_int(&pg->out.removed[held->was], (int64_t)job->id);
-        write_values(pg, &values, place);
+        write_values(pg, &values, place, held->was);
     }
     write_beside(pg, held);
     count_change(pg, held, lane);
 }
 
-static void send_removed(Postgres *pg, PgArray *ids, const char *sql)
+/* True: so many rows are gone. */
+static bool send_removed(Postgres *pg, PgArray *ids, const char *sql)
 {
-    if (!ids->count)
-        return;
+    int32_t wanted = ids->count;
+    if (!wanted)
+        return true;
     param_array(&pg->params, ids);
     array_clear(ids);
-    link_run(&pg->link, sql, &pg->params);
+    return link_run(&pg->link, sql, &pg->params) == wanted;
 }
 
 static void send_columns(Postgres *pg, PgArray *columns, size_t count, const char *sql)
@@ -353,8 +431,11 @@ static void send_all(Postgres *pg)
         "DELETE FROM pawl.job_dead WHERE id = ANY($1)",
     };
     PgOutgoing *out = &pg->out;
+    bool sure = true;
     for (unsigned i = 0; i < PLACES; i++)
-        send_removed(pg, &out->removed[i], removes[i]);
+        link_copy(&pg->link, tables[i], &out->fresh[i]);
+    for (unsigned i = 0; i < PLACES; i++)
+        sure = send_removed(pg, &out->removed[i], removes[i]) && sure;
     send_removed(pg, &out->attempts_removed,
                  "DELETE FROM pawl.attempt WHERE job = ANY($1)");
     send_removed(pg, &out->bookings_removed,
@@ -363,7 +444,9 @@ static void send_all(Postgres *pg)
                  "DELETE FROM pawl.result WHERE job = ANY($1)");
     send_removed(pg, &out->payloads_removed,
                  "DELETE FROM pawl.payload WHERE job = ANY($1)");
-    pgrow_changes_send(&out->changes, &pg->link, &pg->params);
+    sure = pgrow_changes_send(&out->changes, &pg->link, &pg->params) && sure;
+    if (!sure && pg->known.used)
+        link_fail(&pg->link, ERR_BUSY, PG_DOUBT);
     for (unsigned i = 0; i < PLACES; i++)
         link_copy(&pg->link, tables[i], &out->jobs[i]);
     link_copy(&pg->link, "pawl.result(job, data)", &out->results);
@@ -413,9 +496,12 @@ static void clear_held(Postgres *pg)
 
 void pgheld_flush(Postgres *pg)
 {
+    size_t changed = 0;
+    for (size_t i = 0; i < pg->held.count; i++)
+        changed += pg->held.items[i]->changed;
     for (size_t i = 0; i < pg->held.count && !pg->link.err; i++)
         if (pg->held.items[i]->changed)
-            write_one(pg, pg->held.items[i]);
+            write_one(pg, pg->held.items[i], changed <= CHANGES_FEW);
     send_all(pg);
     clear_held(pg);
 }
@@ -423,6 +509,7 @@ void pgheld_flush(Postgres *pg)
 static void outgoing_done(PgOutgoing *out)
 {
     for (unsigned i = 0; i < PLACES; i++) {
+        buf_done(&out->fresh[i]);
         buf_done(&out->jobs[i]);
         array_done(&out->removed[i]);
     }

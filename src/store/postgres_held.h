@@ -15,11 +15,21 @@ typedef struct PgKept {
 
 typedef enum PgBeside { BESIDE_SAME, BESIDE_PUT, BESIDE_GONE } PgBeside;
 
+/* What indexes look at beside state and lane: a row whose neither changes is changed
+ * where it is. */
+typedef struct PgPlaced {
+    int64_t rank;
+    int64_t dt_ms;
+    uint32_t owner;
+    uint32_t flags;
+} PgPlaced;
+
 struct PgHeld {
     SavedRow saved;
     Place was; /* in the store; PLACE_NONE: not there yet */
     uint32_t was_lane;
     JobState was_state;
+    PgPlaced was_placed;
     bool changed;
     bool rewrite; /* name, spec or payload changed too */
     bool gone;
@@ -30,6 +40,9 @@ struct PgHeld {
     PgBeside payload; /* in its own table */
     Slice payload_bytes;
 };
+
+/* Rows that were known to be there are not: the commit is tried again without. */
+#define PG_DOUBT "rows of jobs are not as they were known"
 
 /* Reads all jobs of `ids` that are not held, in as few steps as there are places. From
  * then on they are known: to be there, or not. */

@@ -284,8 +284,63 @@ static bool sent(PgLink *link, int done)
     return false;
 }
 
+/* --- Bulk copies
+ * -------------------------------------------------------------------------
+ */
+
+#define COPY_PIECE_BYTES ((size_t)64 << 10)
+
+static const char copy_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
+static const char copy_trailer[] = { '\377', '\377' };
+
+static bool put(PgLink *link, const char *data, size_t bytes)
+{
+    return sent(link, PQputCopyData(link->conn, data, (int)bytes) == 1);
+}
+
+/* Before anything else is said. */
+static void end_copy(PgLink *link)
+{
+    if (!link->into || link->err)
+        return;
+    link->into = NULL;
+    if (put(link, copy_trailer, sizeof copy_trailer) &&
+        sent(link, PQputCopyEnd(link->conn, NULL) == 1))
+        PQclear(finish(link));
+}
+
+static void begin_copy(PgLink *link, const char *into)
+{
+    Buf sql = { 0 };
+    end_copy(link);
+    buf_printf(&sql, "COPY %s FROM STDIN (FORMAT binary)", into);
+    if (!link->err && sent(link, PQsendQuery(link->conn, buf_cstr(&sql))))
+        PQclear(finish(link));
+    buf_done(&sql);
+    if (!link->err && put(link, copy_header, sizeof copy_header))
+        link->into = into;
+}
+
+void link_copy(PgLink *link, const char *into, Buf *rows)
+{
+    if (link->err || !rows->bytes)
+        return;
+    if (link->into != into)
+        begin_copy(link, into);
+    for (size_t at = 0; at < rows->bytes && !link->err; at += COPY_PIECE_BYTES) {
+        size_t left = rows->bytes - at;
+        put(link, rows->data + at, left < COPY_PIECE_BYTES ? left : COPY_PIECE_BYTES);
+    }
+    buf_clear(rows);
+}
+
+/* --- What is said
+ * ------------------------------------------------------------------------
+ */
+
 void link_script(PgLink *link, const char *sql)
 {
+    end_copy(link);
     if (!link->err && sent(link, PQsendQuery(link->conn, sql)))
         PQclear(finish(link));
 }
@@ -295,6 +350,7 @@ PGresult *link_query(PgLink *link, const char *sql, PgParams *params)
     PgParams none = { .count = 0 };
     if (!params)
         params = &none;
+    end_copy(link);
     if (link->err) {
         params_clear(params);
         return NULL;
@@ -338,6 +394,7 @@ void link_begin(PgLink *link, LinkMode mode)
     link->state[0] = '\0';
     link->failure[0] = '\0';
     link->committing = false;
+    link->into = NULL;
     Err err = link_connect(link, &why);
     if (err)
         link_fail(link, err, why.text);
@@ -356,47 +413,18 @@ void link_rollback(PgLink *link)
     }
     Err err = link->err;
     link->err = ERR_OK;
+    link->into = NULL;
     link_script(link, "ROLLBACK");
     link->err = err ? err : link->err;
 }
 
 Err link_end(PgLink *link, const char *doing, Error *why)
 {
+    end_copy(link);
     link->committing = !link->err;
     link_script(link, "COMMIT");
     if (!link->err)
         return ERR_OK;
     link_rollback(link);
     return error_set(why, link->err, "store: cannot %s: %s", doing, link->failure);
-}
-
-/* --- Bulk copies
- * -------------------------------------------------------------------------
- */
-
-static const char copy_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
-static const char copy_trailer[] = { '\377', '\377' };
-
-static bool put(PgLink *link, const char *data, size_t bytes)
-{
-    return sent(link, PQputCopyData(link->conn, data, (int)bytes) == 1);
-}
-
-void link_copy(PgLink *link, const char *into, Buf *rows)
-{
-    if (link->err || !rows->bytes)
-        return;
-    Buf sql = { 0 };
-    buf_printf(&sql, "COPY %s FROM STDIN (FORMAT binary)", into);
-    if (sent(link, PQsendQuery(link->conn, buf_cstr(&sql))))
-        PQclear(finish(link));
-    buf_done(&sql);
-    if (link->err)
-        return;
-    if (put(link, copy_header, sizeof copy_header) &&
-        put(link, rows->data, rows->bytes) &&
-        put(link, copy_trailer, sizeof copy_trailer) &&
-        sent(link, PQputCopyEnd(link->conn, NULL) == 1))
-        PQclear(finish(link));
-    buf_clear(rows);
 }

@@ -56,6 +56,21 @@ static PGresult *ask(Loading *in, const char *columns, const char *tail)
     return result;
 }
 
+/* They will be claimed soon. */
+static void keep_known(Loading *in, const SavedRow *saved, const PGresult *result, int at)
+{
+    PgKnown *known = &in->pg->known;
+    const Job *job = &saved->row.job;
+    PgFields fields;
+    if (!known->since.node || job_owner(job) != known->since.node ||
+        pgknown_find(known, job->id).bytes)
+        return;
+    buf_clear(&in->pg->scratch);
+    pgrow_fields(&fields, result, at);
+    pgrow_fields_copy(&in->pg->scratch, &fields);
+    pgknown_put(known, job->id, job_owner(job), buf_slice(&in->pg->scratch));
+}
+
 /* Every row, up to the limit. */
 static void give_all(Loading *in, PGresult *result)
 {
@@ -68,6 +83,8 @@ static void give_all(Loading *in, PGresult *result)
         }
         if (!read_row(in, result, i, &saved))
             break;
+        if (in->load->kind == LOAD_WINDOW)
+            keep_known(in, &saved, result, i);
         if (in->load->kind == LOAD_WINDOW && saved.apart)
             saved.row.job.flags |= JOB_PAYLOAD_APART;
         give(in, &saved);

@@ -162,16 +162,22 @@ static void want(Wanted *wanted, const Op *op, uint32_t node)
     }
 }
 
-/* Another node may end such a parent at this moment: who comes second sees the other. */
+/* Another node may end such a parent at this moment: who comes second sees the other. A
+ * row that was written anew while this waited for it must be locked where it is now. */
 static void lock_parents(Postgres *pg, const PgArray *parents)
 {
-    if (!parents->count)
-        return;
-    param_array(&pg->params, parents);
-    PQclear(link_query(&pg->link,
-                       "SELECT id FROM pawl.job_live WHERE id = ANY($1) ORDER BY id"
-                       " FOR SHARE",
-                       &pg->params));
+    bool all = !parents->count;
+    while (!all && !pg->link.err) {
+        param_array(&pg->params, parents);
+        PGresult *result = link_query(
+            &pg->link,
+            "SELECT count(*) = (SELECT count(*) FROM pawl.job_live WHERE id = ANY($1))"
+            " FROM (SELECT id FROM pawl.job_live WHERE id = ANY($1) ORDER BY id"
+            " FOR SHARE) locked",
+            &pg->params);
+        all = result && field_int(result, 0, 0);
+        PQclear(result);
+    }
 }
 
 void pgpoints_fetch(Postgres *pg, const Batch *batches, size_t count)

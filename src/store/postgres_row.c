@@ -187,10 +187,10 @@ static void change_statement(Buf *sql)
     buf_add_text(sql, ") WHERE j.id = u.id");
 }
 
-void pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params)
+bool pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params)
 {
     if (!changes->count)
-        return;
+        return true;
     Buf sql = { 0 };
     change_statement(&sql);
     for (int i = 0; i < PG_COLUMNS; i++) {
@@ -199,9 +199,11 @@ void pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params)
         param_array(params, &changes->columns[i]);
         array_clear(&changes->columns[i]);
     }
+    int32_t wanted = changes->count;
     changes->count = 0;
-    link_run(link, buf_cstr(&sql), params);
+    bool all = link_run(link, buf_cstr(&sql), params) == wanted;
     buf_done(&sql);
+    return all;
 }
 
 void pgrow_changes_done(PgChanges *changes)
@@ -213,28 +215,74 @@ void pgrow_changes_done(PgChanges *changes)
 /* --- Into a row ------------------------------------------------------------------------
  */
 
+void pgrow_fields(PgFields *out, const PGresult *result, int at)
+{
+    int columns_there = PQnfields(result);
+    for (int i = 0; i < PG_COLUMNS; i++) {
+        bool there = i < columns_there && !PQgetisnull(result, at, i);
+        out->bytes[i] = there ? PQgetlength(result, at, i) : -1;
+        out->data[i] = there ? PQgetvalue(result, at, i) : NULL;
+    }
+}
+
+static uint32_t be32(const char *data)
+{
+    const unsigned char *bytes = (const unsigned char *)data;
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+           bytes[3];
+}
+
+void pgrow_fields_of(PgFields *out, Slice row)
+{
+    const char *at = row.data + 2; /* behind how many there are */
+    for (int i = 0; i < PG_COLUMNS; i++) {
+        out->bytes[i] = (int32_t)be32(at);
+        out->data[i] = at + 4;
+        at += 4 + (out->bytes[i] > 0 ? out->bytes[i] : 0);
+    }
+}
+
+void pgrow_fields_copy(Buf *out, const PgFields *fields)
+{
+    copy_row(out, PG_COLUMNS);
+    for (int i = 0; i < PG_COLUMNS; i++) {
+        if (fields->bytes[i] < 0)
+            copy_null(out);
+        else
+            copy_bytes(out, slice_of(fields->data[i], (size_t)fields->bytes[i]));
+    }
+}
+
 typedef struct Reading {
-    const PGresult *result;
-    int at;
+    const PgFields *fields;
     PgCatalog *catalog;
     Arena *arena;
 } Reading;
 
 static int64_t number(const Reading *in, PgColumn column)
 {
-    return field_int(in->result, in->at, (int)column);
+    int32_t length = in->fields->bytes[column];
+    if (length <= 0)
+        return 0;
+    const unsigned char *bytes = (const unsigned char *)in->fields->data[column];
+    uint64_t value = length > 1 && (bytes[0] & 0x80) ? UINT64_MAX : 0;
+    for (int32_t i = 0; i < length; i++)
+        value = value << 8 | bytes[i];
+    return (int64_t)value;
 }
 
 static int32_t small(const Reading *in, PgColumn column, int32_t absent)
 {
-    if (field_is_null(in->result, in->at, (int)column))
-        return absent;
-    return (int32_t)number(in, column);
+    return in->fields->bytes[column] < 0 ? absent : (int32_t)number(in, column);
 }
 
 static Slice bytes_of(const Reading *in, PgColumn column)
 {
-    return slice_copy(in->arena, field_bytes(in->result, in->at, (int)column));
+    int32_t length = in->fields->bytes[column];
+    if (length <= 0)
+        return (Slice){ NULL, 0 };
+    Slice bytes = slice_of(in->fields->data[column], (size_t)length);
+    return in->arena ? slice_copy(in->arena, bytes) : bytes;
 }
 
 static Slice name_of(const Reading *in, PgColumn column)
@@ -273,10 +321,9 @@ static bool makes_sense(const Reading *in)
            run_state >= RUN_NONE && run_state < JOB_STATES;
 }
 
-bool pgrow_read(SavedRow *out, const PGresult *result, int at, PgCatalog *catalog,
-                Arena *arena)
+bool pgrow_take(SavedRow *out, const PgFields *fields, PgCatalog *catalog, Arena *arena)
 {
-    const Reading in = { result, at, catalog, arena };
+    const Reading in = { fields, catalog, arena };
     if (!makes_sense(&in)) {
         link_fail(catalog->link, ERR_CORRUPT, "a job's row is damaged");
         return false;
@@ -304,13 +351,20 @@ bool pgrow_read(SavedRow *out, const PGresult *result, int at, PgCatalog *catalo
     job->error = bytes_of(&in, PG_ERROR);
     job->message = bytes_of(&in, PG_MESSAGE);
     out->row.run_state = RUN_NONE;
-    if (!field_is_null(result, at, PG_ATTEMPT))
+    if (fields->bytes[PG_ATTEMPT] >= 0)
         read_run(&out->row, &in);
     out->apart = number(&in, PG_APART) != 0;
     out->spec = bytes_of(&in, PG_SPEC);
-    if (PQnfields(result) > PG_PAYLOAD)
-        job->payload = bytes_of(&in, PG_PAYLOAD);
+    job->payload = bytes_of(&in, PG_PAYLOAD);
     return true;
+}
+
+bool pgrow_read(SavedRow *out, const PGresult *result, int at, PgCatalog *catalog,
+                Arena *arena)
+{
+    PgFields fields;
+    pgrow_fields(&fields, result, at);
+    return pgrow_take(out, &fields, catalog, arena);
 }
 
 /* Whose it is has a column here, whatever was packed. */

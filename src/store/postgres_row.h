@@ -73,9 +73,27 @@ typedef struct PgChanges {
 } PgChanges;
 
 void pgrow_change(PgChanges *changes, const PgValues *values);
-/* Sends them, if there are any, and empties the arrays. */
-void pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params);
+/* Sends them, if there are any, and empties the arrays; false: some rows are not there.
+ */
+bool pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params);
 void pgrow_changes_done(PgChanges *changes);
+
+/* The fields of one row as they travel: in an answer, or in a bulk copy. */
+typedef struct PgFields {
+    const char *data[PG_COLUMNS];
+    int32_t bytes[PG_COLUMNS]; /* -1: NULL */
+} PgFields;
+
+/* Of row `at` of an answer whose first columns are pg_all_columns or pg_hot_columns; of a
+ * row that pgrow_copy has made; and into one. */
+void pgrow_fields(PgFields *out, const PGresult *result, int at);
+void pgrow_fields_of(PgFields *out, Slice row);
+void pgrow_fields_copy(Buf *out, const PgFields *fields);
+
+/* A row out of its fields. arena NULL: bytes stay where they are. False, with a failure
+ * of the link, if it makes no sense. */
+MUST_CHECK bool pgrow_take(SavedRow *out, const PgFields *fields, PgCatalog *catalog,
+                           Arena *arena);
 
 /* Row `at` of an answer whose first columns are pg_all_columns or pg_hot_columns; bytes
  * are copied into the arena. False, with a failure of the link, if it makes no sense. */

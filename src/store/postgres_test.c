@@ -162,6 +162,48 @@ static void a_renewal_waits_for_no_commit(void **state)
     store_close(lease);
 }
 
+static void join(uint64_t epoch)
+{
+    scene_renew(&scene, SCENE_SYSID, true);
+    scene_join(&scene, SCENE_NODE, epoch);
+}
+
+/* Claimed and ended in one commit; the name that it has in the archive. */
+static const char *name_after_run(JobId id)
+{
+    Op ops[] = { scene_claim(&scene, id, 1), scene_finish(&scene, id, 1, JOB_DONE) };
+    OpResult results[2];
+    Batch batch = { .node = SCENE_NODE, .ops = ops, .count = 2 };
+    scene_commit(&scene, &batch, 1, results);
+    assert_int_equal(results[1], OP_APPLIED);
+    return testserver_ask("SELECT coalesce(convert_from(name, 'UTF8'), '')"
+                          " FROM pawl.job_done ORDER BY id DESC LIMIT 1");
+}
+
+/* What a joined node wrote it does not read again: no one else may change it. */
+static void a_joined_node_knows_its_rows(void **state)
+{
+    (void)state;
+    join(1);
+    JobId id = scene_add_ready(&scene, "q");
+    testserver_ask("UPDATE pawl.job_live SET name = 'changed'");
+    assert_string_not_equal(name_after_run(id), "changed");
+    id = scene_add_ready(&scene, "q");
+    testserver_ask("UPDATE pawl.job_live SET name = 'again'");
+    join(2); /* who joins anew does not trust what it knew */
+    assert_string_equal(name_after_run(id), "again");
+}
+
+static void a_row_that_is_not_as_it_was_known_is_read(void **state)
+{
+    (void)state;
+    join(1);
+    JobId id = scene_add_ready(&scene, "q");
+    testserver_ask("DELETE FROM pawl.job_live"); /* by someone with a console */
+    Op op = scene_claim(&scene, id, 1);
+    assert_int_equal(scene_do(&scene, &op), OP_MISSING);
+}
+
 static void another_cluster_is_refused(void **state)
 {
     (void)state;
@@ -224,6 +266,8 @@ int main(void)
         ROW(a_newer_schema_is_refused),
         ROW(a_newer_schema_that_is_for_us_too_is_used),
         ROW(a_renewal_waits_for_no_commit),
+        ROW(a_joined_node_knows_its_rows),
+        ROW(a_row_that_is_not_as_it_was_known_is_read),
         ROW(another_cluster_is_refused),
         ROW(what_stays_wrong_is_told_apart),
         ROW(people_see_jobs_in_a_view),

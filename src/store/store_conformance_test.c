@@ -524,9 +524,25 @@ static void reopen_postgres(Opened *real)
     open_again(real);
 }
 
+/* As a node of a cluster: then a store may trust what it knows of the node's jobs. */
+static void join_both(Store *const *stores)
+{
+    Error why = { 0 };
+    Renewal renewal = { .sysid = slice_text(SCENE_SYSID),
+                        .number = SCENE_NODE,
+                        .lease_ms = MS_PER_DAY };
+    for (size_t i = 0; i < 2; i++) {
+        NodeRow row;
+        assert_int_equal(stores[i]->kind->renew(stores[i], &renewal, &row, &why), ERR_OK);
+        assert_int_equal(row.number, SCENE_NODE);
+    }
+    Op join = { .kind = OP_JOIN, .count = 1 };
+    commit_both(stores, &(Batch){ .node = SCENE_NODE, .ops = &join, .count = 1 }, 0);
+}
+
 /* The memory store and another: same answers, same end. */
 static void live_the_same_history(Opened *real, uint64_t steps,
-                                  void (*reopen)(Opened *real))
+                                  void (*reopen)(Opened *real), bool joined)
 {
     Opened model = { 0 };
     open_memory(&model);
@@ -536,6 +552,8 @@ static void live_the_same_history(Opened *real, uint64_t steps,
                   .wall_ms = SCENE_WALL };
     Batch batch = { 0 };
     uint64_t ops = 0;
+    if (joined)
+        join_both(stores);
     for (uint64_t step = 0; ops < steps; step++) {
         walk.wall_ms += (int64_t)rng_below(&walk.rng, 20);
         random_batch(&walk, model.store, &batch);
@@ -563,7 +581,8 @@ static void two_kinds_live_the_same_history(void **state)
     Opened real = { 0 };
     open_sqlite(&real);
     reopen_sqlite(&real);
-    live_the_same_history(&real, setting("PAWL_STEPS", STEPS_DEFAULT), reopen_sqlite);
+    live_the_same_history(&real, setting("PAWL_STEPS", STEPS_DEFAULT), reopen_sqlite,
+                          false);
     expect_sound(real.store);
     close_all(&real);
 }
@@ -598,10 +617,10 @@ static void expect_sound_on_server(void)
 
 static void the_server_lives_the_same_history(void **state)
 {
-    (void)state;
     Opened real = { 0 };
     open_postgres(&real);
-    live_the_same_history(&real, setting("PAWL_STEPS", STEPS_SERVER), reopen_postgres);
+    live_the_same_history(&real, setting("PAWL_STEPS", STEPS_SERVER), reopen_postgres,
+                          *state != NULL);
     expect_sound_on_server();
     close_all(&real);
 }
@@ -649,8 +668,12 @@ static int on_server(void)
     add_cases(&failing, &faulty_postgres, ", calls failing");
     int failed = run(&plain, play_case, "scenes");
     failed += run(&failing, play_case_failing, "scenes with failing calls");
+    static char joined[] = "joined";
     const struct CMUnitTest walks[] = {
         cmocka_unit_test(the_server_lives_the_same_history),
+        { .name = "the_server_lives_the_same_history, joined",
+          .test_func = the_server_lives_the_same_history,
+          .initial_state = joined },
     };
     return failed + cmocka_run_group_tests(walks, NULL, NULL);
 }
