@@ -155,7 +155,7 @@ static void a_record_inside_a_body_does_not_count(void **state)
     buf_add_slice(&body, record_footer());
     Record record = { .kind = RECORD_JOBS, .body = buf_slice(&body) };
     uint64_t end = journal_write(fixture.journal, &record, NULL);
-    assert_int_equal(journal_wsync(fixture.journal, end, 10000), ERR_OK);
+    assert_int_equal(journal_wsync(fixture.journal, end, 60000), ERR_OK);
     fixture_close(&fixture);
     char path[160];
     fixture_path(&fixture, 0, path);

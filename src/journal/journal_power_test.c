@@ -367,7 +367,7 @@ static void write_some(Story *story)
     }
     journal_flush(journal);
     if (rng_percent(&story->rng, 70)) {
-        Err err = journal_wsync(journal, journal_end(journal), 10000);
+        Err err = journal_wsync(journal, journal_end(journal), 60000);
         assert_true(err == ERR_OK || err == ERR_IO);
     }
 }

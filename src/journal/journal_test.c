@@ -23,7 +23,7 @@ static void what_is_appended_is_read_in_order(void **state)
     for (uint64_t i = 0; i < 100; i++)
         end = fixture_write(fixture.journal, i, 100);
     assert_int_equal(journal_end(fixture.journal), end);
-    assert_int_equal(journal_wsync(fixture.journal, end, 10000), ERR_OK);
+    assert_int_equal(journal_wsync(fixture.journal, end, 60000), ERR_OK);
     assert_int_equal(journal_durable(fixture.journal), end);
     assert_int_equal(fixture_read_all(fixture.journal, 0), 100);
     fixture_done(&fixture);
@@ -104,7 +104,7 @@ static void *herd_main(void *context)
         uint64_t end = fixture_write(herd->fixture.journal, herd->next++, 50);
         journal_flush(herd->fixture.journal);
         pthread_mutex_unlock(&herd->lock);
-        if (journal_wsync(herd->fixture.journal, end, 10000))
+        if (journal_wsync(herd->fixture.journal, end, 60000))
             herd->wrong = true;
     }
     return NULL;
@@ -147,7 +147,7 @@ static void *ingest_main(void *context)
     Ingest *ingest = context;
     Journal *journal = ingest->fixture->journal;
     uint64_t next = 0;
-    int64_t deadline_ms = clock_now().boot_ms + 20000;
+    int64_t deadline_ms = clock_now().boot_ms + 120000;
     while (next < ingest->count && clock_now().boot_ms < deadline_ms) {
         uint64_t before = next;
         if (!fixture_ingest(journal, &next))
@@ -175,7 +175,7 @@ static void segments_come_and_go_under_way(void **state)
         if (i % 100 == 0)
             journal_flush(fixture.journal);
     }
-    assert_int_equal(journal_wsync(fixture.journal, journal_end(fixture.journal), 10000),
+    assert_int_equal(journal_wsync(fixture.journal, journal_end(fixture.journal), 60000),
                      ERR_OK);
     void *failed;
     pthread_join(thread, &failed);
@@ -209,7 +209,7 @@ static void records_of_any_size_cross_segments(void **state)
     fixture_write(fixture.journal, count++, 100000);
     fixture_write(fixture.journal, count++, 10);
     uint64_t end = journal_end(fixture.journal);
-    assert_int_equal(journal_wsync(fixture.journal, end, 10000), ERR_OK);
+    assert_int_equal(journal_wsync(fixture.journal, end, 60000), ERR_OK);
     assert_true(fixture_segments(&fixture) > 10);
     assert_int_equal(fixture_read_all(fixture.journal, 0), count);
     fixture_close(&fixture);
@@ -233,7 +233,7 @@ static void a_given_body_is_taken_over(void **state)
     uint64_t end = journal_write(fixture.journal, &record, &body);
     assert_null(body.data);
     assert_int_equal(body.bytes, 0);
-    assert_int_equal(journal_wsync(fixture.journal, end, 10000), ERR_OK);
+    assert_int_equal(journal_wsync(fixture.journal, end, 60000), ERR_OK);
     Batch batch = { 0 };
     /* At least one record, though it is larger than asked for (S2.67). */
     JournalToken token = journal_reserve(fixture.journal, 10, 1000, 0);
@@ -327,7 +327,7 @@ static void fill_segments(Fixture *fixture, uint64_t count)
     for (uint64_t i = 0; i < count; i++)
         fixture_write(fixture->journal, i, 3000); /* two of them do not fit into one */
     uint64_t end = journal_end(fixture->journal);
-    assert_int_equal(journal_wsync(fixture->journal, end, 10000), ERR_OK);
+    assert_int_equal(journal_wsync(fixture->journal, end, 60000), ERR_OK);
 }
 
 /* J4 and S2.39: only what is behind the trim goes, and not before it may. */
@@ -411,7 +411,7 @@ static void a_killed_process_leaves_what_was_durable(void **state)
         fixture_open(&fixture);
         for (uint64_t i = 0; i < 20; i++) {
             uint64_t end = fixture_write(fixture.journal, i, 700);
-            if (i % 3 == 0 && (journal_wsync(fixture.journal, end, 10000) ||
+            if (i % 3 == 0 && (journal_wsync(fixture.journal, end, 60000) ||
                                write(told[1], &i, sizeof i) != sizeof i))
                 _exit(1);
         }
@@ -516,7 +516,7 @@ static void an_idle_journal_notes_what_is_durable(void **state)
     fixture.options.segment_bytes = 8192;
     fixture_open(&fixture);
     uint64_t end = fixture_write_synced(fixture.journal, 0, 100);
-    int64_t deadline_ms = clock_now().boot_ms + 5000;
+    int64_t deadline_ms = clock_now().boot_ms + 60000;
     while (noted_in(&fixture) != end && clock_now().boot_ms < deadline_ms)
         usleep(1000);
     assert_int_equal(noted_in(&fixture), end);

@@ -37,7 +37,7 @@
 #include "launch/leftover.h"
 #include "launch/tree.h"
 
-#define WAIT_MS  20000
+#define WAIT_MS  120000
 #define SEEN_MAX 4096
 
 static char job[4096];
@@ -159,21 +159,34 @@ static int setup(void **state)
     return 0;
 }
 
-/* A process that no one has waited for yet is dead all the same. */
-static bool alive(pid_t pid)
+/* The letter of its state in /proc, or '-' when it is gone. */
+static char state_of(pid_t pid)
 {
     char path[64];
     char stat[512] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return '-';
     ssize_t bytes = read(fd, stat, sizeof stat - 1);
     close(fd);
-    if (bytes <= 0)
-        return false;
-    const char *rest = strrchr(stat, ')');
-    return rest && rest[2] != 'Z' && rest[2] != 'X';
+    const char *rest = bytes > 0 ? strrchr(stat, ')') : NULL;
+    return rest ? rest[2] : '-';
+}
+
+/* A process that no one has waited for yet is dead all the same. */
+static bool alive(pid_t pid)
+{
+    char state = state_of(pid);
+    return state != '-' && state != 'Z' && state != 'X';
+}
+
+static void wait_stopped(pid_t pid)
+{
+    int64_t give_up_ms = clock_now().boot_ms + WAIT_MS;
+    while (state_of(pid) != 'T' && clock_now().boot_ms < give_up_ms)
+        usleep(1000);
+    assert_int_equal(state_of(pid), 'T');
 }
 
 static void wait_dead(pid_t pid)
@@ -455,8 +468,7 @@ static void a_stopped_job_can_go_on_or_be_ended(void **state)
         start_job(f, &try, "tick");
         read_line(try.out_r, line, sizeof line);
         launch_signal(f->client, id, 1, SIGSTOP);
-        list(f); /* the signal has been sent when this is answered */
-        usleep(20000);
+        wait_stopped(expect(f, LAUNCH_STARTED, id)->pid);
         int flags = fcntl(try.out_r, F_GETFL);
         fcntl(try.out_r, F_SETFL, flags | O_NONBLOCK);
         while (read(try.out_r, line, sizeof line) > 0)
@@ -730,8 +742,10 @@ static void a_thousand_jobs_leave_nothing(void **state)
         launch_forget(f->client, id, 1);
         close_pipes(&try);
         f->seen_count = 0;
-        if (id == 10)
+        if (id == 10) {
+            list(f); /* what was said before is done when this is answered */
             fds_before = count_lines(fds);
+        }
     }
     list(f);
     assert_int_equal(f->seen_count, 0);

@@ -5,7 +5,7 @@
 
 #include "run/process.h"
 
-#define WAIT_MS  20000
+#define WAIT_MS  120000
 #define KEPT_MAX 64
 #define CAP      (256 << 10)
 

@@ -305,7 +305,7 @@ static size_t count_entries(const char *dir, const char *below)
 
 static void wait_entries(const char *dir, const char *below, size_t count)
 {
-    for (int tries = 0; tries < 5000 && count_entries(dir, below) != count; tries++)
+    for (int tries = 0; tries < 60000 && count_entries(dir, below) != count; tries++)
         usleep(1000);
     assert_int_equal(count_entries(dir, below), count);
 }

@@ -28,6 +28,8 @@
 
 #include <cmocka.h>
 
+#define TALK_BYTES ((6 << 20) + 94) /* of "talk-and-wait", up to where it waits */
+
 static void expect_talk(Fixture *f, JobId id)
 {
     const RunNews *ended = expect(f, RUN_ENDED, id);
@@ -90,10 +92,9 @@ static void a_new_daemon_takes_over_what_runs(void **state)
         OutputName name = { f->dir, id, 1, OUTPUT_OUT };
         OutputPart part = { 0 };
         Buf out = { 0 };
-        for (int tries = 0; tries < WAIT_MS && part.total < 6 << 20;
+        for (int tries = 0; tries < WAIT_MS && part.total < TALK_BYTES;
              tries++, usleep(1000))
             assert_int_equal(output_read(&name, 0, 0, &out, &part), ERR_OK);
-        usleep(20000);
         runner_signal(f->runner, id, 1, SIGKILL);
         expect_talk(f, id);
         assert_int_equal(count_kept(f, RUN_STARTED, id), 0);
@@ -132,6 +133,17 @@ static void an_end_while_no_daemon_is_there_is_told_once(void **state)
     must_open(f);
     expect(f, RUN_LISTED, 0);
     assert_int_equal(f->kept_count, 1);
+}
+
+static void wait_printed(const Fixture *f, JobId id, int64_t bytes)
+{
+    OutputName name = { f->dir, id, 1, OUTPUT_OUT };
+    OutputPart part = { 0 };
+    Buf out = { 0 };
+    for (int tries = 0; tries < WAIT_MS && part.total < bytes; tries++, usleep(1000))
+        assert_int_equal(output_read(&name, 0, 0, &out, &part), ERR_OK);
+    assert_true(part.total >= bytes);
+    buf_done(&out);
 }
 
 static int launcher_pid(const Fixture *f)
@@ -197,10 +209,11 @@ static void a_launcher_that_must_go_ends_its_jobs(void **state)
 {
     Fixture *f = *state;
     Try gentle = { .id = 1,
-                   .argv = { "sh", "-c", "trap 'exit 9' TERM; while :; do :; done" } };
+                   .argv = { "sh", "-c",
+                             "trap 'exit 9' TERM; echo set; while :; do :; done" } };
     start(f, &gentle);
     expect(f, RUN_STARTED, 1);
-    usleep(50000); /* its trap is set */
+    wait_printed(f, 1, 4);
     kill(launcher_pid(f), SIGTERM);
     assert_int_equal(expect(f, RUN_ENDED, 1)->end.exit_status, 9);
     runner_forget(f->runner, 1, 1);
@@ -223,6 +236,11 @@ static void a_launcher_without_descriptors_says_so(void **state)
     expect(f, RUN_STARTED, 1);
     assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &before), 0);
     rlim_t used = count_fds(pid);
+    for (rlim_t before_used = 0; used != before_used;) { /* it closes the job's soon */
+        before_used = used;
+        usleep(50000);
+        used = count_fds(pid);
+    }
     for (rlim_t room = 0; room < 6; room++) {
         JobId id = 2 + room;
         Try try = { .id = id, .argv = { "true" } };

@@ -168,7 +168,7 @@ static void a_client_that_left_loses_no_job(void **state)
     client_close(&client);
     JobId id = world_add(world, SLICE_LITERAL("{\"type\":\"mail\"}"));
     Reply reply;
-    post(world, CLAIMS, "{\"wait\":\"PT20S\"}", &reply);
+    post(world, CLAIMS, "{\"wait\":\"PT1M\"}", &reply);
     assert_int_equal(reply.status, 200);
     const JsonIn *job = json_in_first(json_in_find(reply.json, "jobs"));
     JobId got = 0;

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place               # noqa: E402
 
-LONG = 60
+LONG = 120
 
 
 @pytest.fixture(scope="module")

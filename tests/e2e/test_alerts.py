@@ -2,6 +2,7 @@
 """Alerts of a real daemon: told once when trouble begins, once when it is over, to a real
 web server, a command and the log."""
 import http.server
+import itertools
 import json
 import os
 import pathlib
@@ -17,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place               # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 
 
 class Hook:
@@ -108,8 +109,8 @@ def test_a_queue_that_waits_too_long_is_told_once_and_once_when_it_is_over(
         assert {told["alert"] for told in hook.got} == {"old"}
         assert "old" not in firing(api)
         wait_for(lambda: said.exists() and said.read_text().count("\n") == 2, SECONDS)
-        assert "event=alert.firing " in node.log()
-        assert "event=alert.cleared " in node.log()
+        for event in ("firing", "cleared"):
+            wait_for(lambda event=event: f"event=alert.{event} " in node.log(), SECONDS)
         delete(api, "old")
 
 
@@ -172,8 +173,10 @@ def test_a_missed_schedule_fires_until_one_of_its_times_gives_a_job(home):
         wait_for(lambda: hook.got, SECONDS)
         gate.touch()
         wait_for(lambda: not firing(node.api()), SECONDS)
-        wait_for(lambda: len(hook.got) >= 2, SECONDS)
-        assert [told["status"] for told in hook.got[:2]] == ["firing", "cleared"]
+        wait_for(lambda: hook.got[-1]["status"] == "cleared", SECONDS)
+        # Told again, at most, is what was not noted yet when the daemon was killed.
+        told = [status for status, _ in itertools.groupby(one["status"] for one in hook.got)]
+        assert told[:2] == ["firing", "cleared"], hook.got
         node.stop()
 
 
@@ -219,7 +222,7 @@ def test_a_disk_that_fills_fires_and_clears(home):
         assert "MiB are free in" in alert["detail"]
         os.unlink(path / "ballast")
         wait_for(lambda: not firing(node.api()), SECONDS)
-        assert "event=alert.cleared " in node.log()
+        wait_for(lambda: "event=alert.cleared " in node.log(), SECONDS)
         node.cleanup()
     finally:
         wait_for(lambda: subprocess.run(["umount", path], check=False,

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -59,7 +59,7 @@ def analytics(node):
     page = (ROOT / "docs/howto/analytics.md").read_text()
     script, = re.findall(r"```awk\n(.*?)```", page, re.S)
     done = subprocess.run(["awk", script, str(node.log_path)], capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL)
+                          text=True, timeout=120, stdin=subprocess.DEVNULL)
     assert done.returncode == 0 and not done.stderr, done
     return done.stdout
 

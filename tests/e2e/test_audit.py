@@ -126,5 +126,5 @@ def test_rows_are_durable_with_their_change_and_the_command_line_shows_them():
         assert found[0]["before"]["slots"] == 1 # known over the restart
         shown = subprocess.run([program(), "audit", "--kind", "queue", "--server",
                                 "unix:" + node.socket()], stdin=subprocess.DEVNULL,
-                               capture_output=True, text=True, timeout=60)
+                               capture_output=True, text=True, timeout=120)
         assert shown.returncode == 0 and shown.stdout.count(" put ") == 2, shown

@@ -25,7 +25,7 @@ class Tenant:
     """A tenant of the test's own, with pull handlers."""
 
     def __init__(self, node, *types):
-        self.node, self.api = node, node.api(60)
+        self.node, self.api = node, node.api(120)
         self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
         for type in types or ("mail",):
             self.handler(type)
@@ -110,7 +110,7 @@ def test_a_long_poll_is_answered_when_work_arrives(tenant):
     thread = threading.Thread(target=lambda: got.append(other.one()))
     thread.start()
     id = tenant.add()
-    thread.join(90)
+    thread.join(120)
     assert [job["id"] for job in got] == [id]
 
 
@@ -195,7 +195,7 @@ def test_a_type_of_a_pull_handler_never_starts_here(tenant):
     """Slots are free, and yet nothing runs it but a worker."""
     id = tenant.add()
     plain = tenant.api.add(command=["true"], tenant=tenant.name)["id"]
-    tenant.api.until(plain, seconds=60)
+    tenant.api.until(plain, seconds=120)
     assert tenant.api.job(id)["state"] == "ready"
     explained = tenant.api.get(f"/jobs/{id}/explain")
     assert explained["reason"] == "no_worker", explained
@@ -225,18 +225,18 @@ def test_claims_survive_any_restart():
         jobs[dropped] = tenant.one(lease="PT2S")
         waiting = tenant.add()
         node.restart()
-        tenant.api = node.api(60, tenant.name)
+        tenant.api = node.api(120, tenant.name)
         assert tenant.renew(jobs[kept]) == "ok"
         assert tenant.finish(jobs[kept], result="r") == "ok"
         node.restart()
-        tenant.api = node.api(60, tenant.name)
+        tenant.api = node.api(120, tenant.name)
         assert tenant.api.job(kept)["state"] == "done"
         assert tenant.api.request("GET", f"/jobs/{kept}/result").body == b"r"
-        job = tenant.api.until(dropped, seconds=60)
+        job = tenant.api.until(dropped, seconds=120)
         assert job["state"] == "rejected" and job["code"] == "error"
         assert tenant.finish(jobs[dropped]) == "late"
         assert tenant.one()["id"] == waiting
-        assert node.stop(60) == 0
+        assert node.stop(120) == 0
 
 
 def test_a_type_goes_to_workers_when_its_handler_does(tenant):
@@ -246,11 +246,11 @@ def test_a_type_goes_to_workers_when_its_handler_does(tenant):
     ids = [tenant.add("both") for _ in range(3)]
     assert tenant.claim(max=10) == []
     tenant.handler("both")
-    assert [job["id"] for job in tenant.claim(max=2, wait="PT60S")] == ids[:2]
+    assert [job["id"] for job in tenant.claim(max=2, wait="PT60S", lease="PT1H")] == ids[:2]
     tenant.api.request("PATCH", "/config", {"max_concurrent_jobs": 2})
     assert tenant.api.job(ids[2])["state"] == "ready"
     tenant.handler("both", lang="sh", body="true")
-    assert tenant.api.until(ids[2], seconds=60)["state"] == "done"
+    assert tenant.api.until(ids[2], seconds=120)["state"] == "done"
     assert tenant.api.job(ids[0])["state"] == "running" # the worker's, still
 
 

@@ -62,7 +62,7 @@ def test_output_comes_while_the_command_runs(daemon, place):
     assert process.stdout.readline() == b"first\n"
     assert process.poll() is None
     gate.write_text("second\n")
-    assert process.communicate(timeout=60)[0] == b"second\nlast\n"
+    assert process.communicate(timeout=120)[0] == b"second\nlast\n"
     assert process.returncode == 0
 
 
@@ -91,12 +91,12 @@ def test_retries_are_followed(cli, place):
 
 def test_ctrl_c_leaves_the_job_running(daemon, cli):
     process = subprocess.Popen(
-        [program(), "run", "--wait", "--", "sh", "-c", "echo ready; sleep 60"],
+        [program(), "run", "--wait", "--", "sh", "-c", "echo ready; sleep 600"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
         env={**clean_env(daemon.home), "PAWL_SERVER": f"unix:{daemon.socket}"})
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     job = json.loads(cli("show", "last", "--json").text)
     assert job["state"] == "running" and f"pawl logs -f {job['id']}" in errors.decode()
@@ -187,7 +187,7 @@ def test_logs_follow_a_job_that_has_not_started(daemon, cli):
         [program(), "logs", "-f", job], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
         env={**clean_env(daemon.home), "PAWL_SERVER": f"unix:{daemon.socket}"})
     assert cli("release", job).code == 0
-    assert process.communicate(timeout=60)[0] == b"at last\n"
+    assert process.communicate(timeout=120)[0] == b"at last\n"
     assert process.returncode == 0
 
 
@@ -211,7 +211,7 @@ def test_hold_release_cancel_retry_rm(daemon, cli):
 
 
 def test_pause_and_resume(daemon, cli):
-    job = run_id(cli, "--", "sh", "-c", "sleep 60")
+    job = run_id(cli, "--", "sh", "-c", "sleep 600")
     daemon.until_state(job, "running")
     assert cli("pause", job).code == 0
     daemon.until_state(job, "paused")

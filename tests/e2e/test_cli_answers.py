@@ -149,14 +149,14 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(fake, cli, place):
     accept(fake)
     released = threading.Event()
     fake.on("GET", JOB, job("running"))
-    fake.on("GET", JOB + "/log", lambda _: released.wait(30) and (200, b""))
+    fake.on("GET", JOB + "/log", lambda _: released.wait(120) and (200, b""))
     process = subprocess.Popen(
         [program(), "run", "--wait", "--", "sleep", "9"], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**clean_env(place), "PAWL_SERVER": fake.url})
     until(lambda: fake.asked("GET", JOB + "/log"), "the output is followed")
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     released.set()
     assert process.returncode == 130
     assert f"pawl logs -f {ID}".encode() in errors
@@ -655,7 +655,7 @@ def test_bash_completes(fake, place):
             COMP_WORDS=({' '.join(f"'{word}'" for word in words)}); COMP_CWORD={len(words) - 1}
             _pawl; printf '%s\\n' "${{COMPREPLY[@]}}" """
         return subprocess.run(
-            ["bash", "-c", line], capture_output=True, text=True, check=True, timeout=60,
+            ["bash", "-c", line], capture_output=True, text=True, check=True, timeout=120,
             env={**clean_env(place), "PAWL_SERVER": fake.url}).stdout.split()
     assert complete("pawl", "ca") == ["cancel"]
     assert "--queue" in complete("pawl", "run", "--q")

@@ -83,6 +83,7 @@ def test_a_node_that_slept_finds_itself_fenced_and_comes_back(cluster):
     results are refused, and it goes on as a node among others."""
     first, second = cluster.daemons
     api = first.api()
+    joined = first.log().count("event=node.joined")
     id = api.add(command=["sleep", "3"])["id"]
     api.until(id, {"running"}, seconds=PATIENCE)
     first.process.send_signal(signal.SIGSTOP)
@@ -92,7 +93,7 @@ def test_a_node_that_slept_finds_itself_fenced_and_comes_back(cluster):
     attempts = job["attempt"]
     first.process.send_signal(signal.SIGCONT)
     # Its job ran elsewhere, so it was fenced; it finds that out and joins once more.
-    wait_for(lambda: first.log().count("event=node.joined") == 2, PATIENCE, first.tail)
+    wait_for(lambda: first.log().count("event=node.joined") > joined, PATIENCE, first.tail)
     first.wait_ready(PATIENCE)
     again = first.api()
     assert again.job(id)["attempt"] == attempts
@@ -112,7 +113,7 @@ def test_a_lost_node_is_told_until_it_is_back(cluster):
     assert alert["rule"] == "lost" and "no longer renews its lease" in alert["detail"]
     second.start()
     wait_for(lambda: not api.get("/alerts")["items"], PATIENCE)
-    assert "event=alert.firing " in first.log()
+    wait_for(lambda: "event=alert.firing " in first.log(), PATIENCE)
 
 
 def test_actions_reach_a_job_of_another_node(cluster):
@@ -123,7 +124,8 @@ def test_actions_reach_a_job_of_another_node(cluster):
     id = api.add(command=["sleep", "600"])["id"]
     wait_for(lambda: other.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
     other.until(id, {"running"}, seconds=PATIENCE)
-    other.act(id, "kill")
+    # 503: the owner did not get to it in time, and nobody knows; asking again does no harm.
+    wait_for(lambda: other.request("POST", f"/jobs/{id}/kill").status in (200, 409), PATIENCE)
     assert other.until(id, seconds=PATIENCE)["state"] == "cancelled"
 
 
@@ -141,7 +143,8 @@ def test_definitions_are_seen_by_all(cluster):
 def test_many_jobs_and_many_nodes(server, place):
     """S0.4: it scales well: slots of more nodes add up, for jobs that went in at one of
     them; twenty thousand that wait hold up no other; and each of many runs once."""
-    nodes = Cluster(server.database("many"), place.path, 3, "--slots", "2")
+    # A lease that no busy machine lets lapse: each runs once where no node is lost.
+    nodes = Cluster(server.database("many"), place.path, 3, "--slots", "2", lease="120s")
     marks = place.path / "marks"
     marks.mkdir()
     try:

@@ -15,9 +15,10 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import Broken, wait_for                          # noqa: E402
-from lib.daemon import Place, processes_with, program         # noqa: E402
+from lib.daemon import Place, processes_with, program, state_of # noqa: E402
+from lib.daemon import stopped as processes_stopped           # noqa: E402
 
-LONG = 60
+LONG = 120
 LEASE = 2 # seconds of silence after which a job would be taken for dead
 
 # Parent, child and a grandchild that left the process group; each writes a line of its
@@ -84,23 +85,8 @@ def processes(id):
     return processes_with(f"PAWL_JOB_ID={id}")
 
 
-def run_states(id):
-    """Letters of /proc/PID/stat of every process of the job: T is stopped."""
-    states = []
-    for pid in processes(id):
-        try:
-            text = pathlib.Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            continue
-        states.append(text.rpartition(")")[2].split()[0])
-    return states
-
-
 def stopped(id):
-    """Every process of the job is stopped, or waits for one that is: a parent inside
-    vfork stays in the kernel (D) until its stopped child goes on."""
-    states = set(run_states(id))
-    return "T" in states and states <= {"T", "D"}
+    return processes_stopped(f"PAWL_JOB_ID={id}")
 
 
 def sleepers(api, tag, count, command=("sleep", "600"), **fields):
@@ -127,7 +113,8 @@ def test_pause_stops_every_process_and_keeps_the_lease(nodes, home, tag, cgroups
         return [file.stat().st_size if file.exists() else 0 for file in files]
     wait_for(lambda: all(sizes()), LONG, lambda: f"{sizes()}")
     assert api.act(id, "pause")["state"] == "paused"
-    wait_for(lambda: stopped(id), LONG, lambda: f"not stopped: {run_states(id)}")
+    wait_for(lambda: stopped(id), LONG, lambda: f"not stopped: "
+             f"{[(pid, state_of(pid)) for pid in processes(id)]}")
     beats = []
     for _ in range(2): # what was in the kernel's hands when it was stopped is over by then
         still = sizes()
@@ -298,7 +285,7 @@ def test_a_large_queue_is_cleared_by_an_operation(home, tag):
     crowd(api, tag, 300)
     done = cli(node, "queue", "clear", tag)
     assert done.returncode == 0, done
-    assert states_of(api, tag) == {"cancelled": 6300}
+    wait_for(lambda: states_of(api, tag) == {"cancelled": 6300}, LONG)
     again = api.request("POST", f"/queues/{tag}/clear")
     assert again.status == 200 and again.json()["cleared"] == 0
     api.close()

@@ -9,9 +9,9 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for       # noqa: E402
-from lib.daemon import Place       # noqa: E402
+from lib.daemon import Place, files_below # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 
 
 class Home:
@@ -94,7 +94,7 @@ def test_delete_leaves_no_trace_but_the_report(home):
     [report] = wait_for(lambda: home.of_type("trouble"), SECONDS)
     assert json.loads(report["payload"])["job"]["id"] == failed["id"]
     assert home.api.until(done["id"], seconds=SECONDS)["state"] == "done"
-    wait_for(lambda: not list((home.node.data / "logs").rglob(f"{failed['id']}.*")), SECONDS)
+    wait_for(lambda: not files_below(home.node.data / "logs", failed["id"]), SECONDS)
     assert home.config(on_error="keep")["on_error"] == "keep"
     kept = home.api.add(command=["sh", "-c", "exit 65"])
     assert home.api.until(kept["id"], seconds=SECONDS)["state"] == "failed"

@@ -54,12 +54,12 @@ class Listener:
                 for event in self.events if "event" not in event]
 
     def until(self, count):
-        wait_for(lambda: len(self.events) >= count, 60, lambda: str(self.events))
+        wait_for(lambda: len(self.events) >= count, 120, lambda: str(self.events))
         return self.events
 
 
 def run(node, tenant):
-    api = node.api(60)
+    api = node.api(120)
     id = api.add(command=["true"], tenant=tenant)["id"]
     api.until(id, seconds=60, tenant=tenant)
     return id
@@ -91,7 +91,7 @@ def test_a_listener_goes_on_where_it_was(node):
     again = Listener(node, tenant, last=last)
     assert again.until(1)[0]["id"] == listener.events[2]["id"]
     kept = Listener(node, tenant, follow=0) # what is kept, and then the end
-    kept.thread.join(60)
+    kept.thread.join(120)
     assert not kept.thread.is_alive() and kept.types() == ["added", "started", "finished"]
 
 
@@ -107,7 +107,7 @@ def test_after_a_restart_a_listener_is_told_to_begin_anew():
         run(node, "default")
         again.until(4)
         assert again.types() == ["added", "started", "finished"]
-        assert node.stop(60) == 0 # a listener does not hold it up
+        assert node.stop(120) == 0 # a listener does not hold it up
 
 
 def test_bad_input_is_refused(node):
@@ -123,10 +123,10 @@ def test_the_command_shows_them(node):
     id = run(node, tenant)
     words = [program(), "events", "--server", f"unix:{node.socket()}", "--tenant", tenant]
     shown = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                           timeout=60, check=True).stdout
+                           timeout=120, check=True).stdout
     assert [line.split()[1:3] for line in shown.splitlines()] == \
         [["added", id], ["started", id], ["finished", id]]
-    lines = subprocess.run([*words, "--json"], stdin=subprocess.DEVNULL, timeout=60,
+    lines = subprocess.run([*words, "--json"], stdin=subprocess.DEVNULL, timeout=120,
                            capture_output=True, text=True, check=True).stdout.splitlines()
     assert [json.loads(line)["data"]["id"] for line in lines] == [id] * 3
     follower = subprocess.Popen([*words, "-f"], stdin=subprocess.DEVNULL, text=True,
@@ -136,7 +136,7 @@ def test_the_command_shows_them(node):
                               daemon=True)
     reader.start()
     try: # another job until it is seen: the command may begin after the first
-        wait_for(lambda: run(node, tenant) and any("finished" in line for line in seen), 60)
+        wait_for(lambda: run(node, tenant) and any("finished" in line for line in seen), 120)
     finally:
         follower.terminate()
-        follower.wait(60)
+        follower.wait(120)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import clean_env, program, run_cli, until
+from conftest import alive, clean_env, program, run_cli, until
 
 HELLO = ["run", "--wait", "--", "sh", "-c", "echo hello; exit 3"]
 
@@ -118,7 +118,7 @@ def test_a_socket_left_behind_is_no_daemon(nobody):
     pids = json.loads(run_cli(["status", "--json"], nobody).text)
     pid = pids["nodes"][0]["pid"]
     os.kill(pid, 9)
-    until(lambda: not os.path.exists(f"/proc/{pid}"), "the daemon is gone")
+    until(lambda: not alive(pid), "the daemon is gone")
     assert (data / "pawl.sock").exists()
     assert run_cli(["ls"], nobody).code == 6
     done = run_cli(HELLO, nobody)

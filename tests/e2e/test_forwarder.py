@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                         # noqa: E402
 from lib.daemon import Place, kill, pids, _proc      # noqa: E402
-from lib.processor import WAIT, Processor            # noqa: E402
+from lib.processor import WAIT, Processor, until_status # noqa: E402
 
 COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
 
@@ -57,7 +57,7 @@ def serve(arguments, port, log):
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=out, start_new_session=True)
     try:
-        wait_for(lambda: process.poll() is not None or listening(port), 30, "no listener")
+        wait_for(lambda: process.poll() is not None or listening(port), 120, "no listener")
     except AssertionError:
         pass
     if process.poll() is None and listening(port):
@@ -101,7 +101,7 @@ def sshd(home):
     keys.mkdir(mode=0o700)
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / name],
-                       check=True, timeout=60, stdin=subprocess.DEVNULL)
+                       check=True, timeout=120, stdin=subprocess.DEVNULL)
     shutil.copy(keys / "user.pub", keys / "authorized")
     if os.getuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)
@@ -120,7 +120,7 @@ def sshd(home):
                    "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "
                    "-o LogLevel=ERROR -o ConnectTimeout=30")
         tried = subprocess.run([*command.split(), f"{getpass.getuser()}@127.0.0.1", "true"],
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
                                check=False)
         if tried.returncode == 0:
             yield command
@@ -147,17 +147,15 @@ def test_the_forwarder_is_off_until_it_is_started(make):
     first.put("a", b"one")
     first.put("b", {"x": b"X", "y": b"Y"})
     first.until("output/finished", "a", "b")
-    status = first.status()
-    assert status["forwarding"] is False and status["finished"] == 2
+    until_status(first, forwarding=False, finished=2)
     assert last.bucket("input/work") == set()
     first.signal("start-forwarder")
     first.until("output/sent", "a", "b")
     last.until("output/finished", "a", "b")
     last.until("input/processed", "a", "b")
     assert content(last.dir / "output/finished/b") == {"x": b"X", "y": b"Y"}
-    status = first.status()
-    assert status["sent"] == 2 and status["finished"] == 0
-    assert status["forwarded_total"] == 2 and status["rate_forwarding"] > 0
+    status = until_status(first, sent=2, finished=0, forwarded_total=2)
+    assert status["rate_forwarding"] > 0
     assert last.bucket("input/receive") == set()
 
 
@@ -201,7 +199,7 @@ def test_a_stopped_forwarder_finishes_what_is_under_way(make):
     first.until("output/sent", "big")
     last.until("input/processed", "big")
     assert content(last.dir / "output/finished/big") == big
-    assert first.status()["transfers"] == 0 and first.status()["forwarding"] is False
+    until_status(first, transfers=0, forwarding=False)
     assert first.where("later") == ["input/processed", "output/finished"]
     assert last.where("later") == []
     first.signal("start-forwarder")
@@ -223,8 +221,7 @@ def test_reset_processed_stops_the_forwarder_for_its_time(make):
     first.signal("start-forwarder")
     under_way(first)
     first.signal("reset-processed") # answers when the transfer of u has ended
-    status = first.status()
-    assert status["transfers"] == 0 and status["forwarding"] is True
+    until_status(first, transfers=0, forwarding=True)
     assert first.where("u") == first.where("v") == ["input/work"]
     assert last.where("u") == ["input/work"] and last.where("v") == []
     first.signal("start-monitor")
@@ -434,11 +431,14 @@ def test_a_killed_rsync_shows_no_half_and_is_tried_again(make, rsyncd):
 
 
 def test_a_daemon_that_is_not_there_keeps_the_unit(make):
-    port = free_port()
-    first = make(forward=[{"to": [f"rsync://127.0.0.1:{port}/x"]}], start_forwarder=True)
-    first.put("u")
-    wait_for(lambda: first.status()["problems"], WAIT, first.picture)
-    assert first.where("u") == ["input/processed", "output/finished"]
+    with socket.socket() as taken: # nobody else listens there meanwhile
+        taken.bind(("127.0.0.1", 0))
+        first = make(forward=[{"to": [f"rsync://127.0.0.1:{taken.getsockname()[1]}/x"]}],
+                     start_forwarder=True)
+        first.put("u")
+        wait_for(lambda: first.status()["problems"], WAIT, first.picture)
+        assert first.where("u") == ["input/processed", "output/finished"]
+        first.signal("stop-forwarder")
 
 
 def test_without_rsync_it_says_so(home):
@@ -477,7 +477,9 @@ def test_a_broker_divides_a_directory(home):
     for name in names:
         (source / f".{name}").write_text(name)
         os.rename(source / f".{name}", source / name)
-    wait_for(lambda: not os.listdir(source), WAIT, lambda: node.tail())
+    wait_for(lambda: not os.listdir(source) and
+             ends[0].bucket("input/work") | ends[1].bucket("input/work") >= names, WAIT,
+             lambda: node.tail())
     shares = [end.bucket("input/work") for end in ends]
     assert shares[0] | shares[1] == names and not shares[0] & shares[1]
     assert len(shares[0]) == len(shares[1]) == 5
@@ -485,5 +487,5 @@ def test_a_broker_divides_a_directory(home):
         end.signal("start-monitor")
     for end, share in zip(ends, shares):
         end.until("input/processed", *share)
-    assert node.api().get("/processors")["brokers"][0]["divided_total"] == 10
+    wait_for(lambda: node.api().get("/processors")["brokers"][0]["divided_total"] == 10, WAIT)
     node.cleanup()

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
-LONG = 60
+LONG = 120
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def run(api, group, *command, **fields):
 def over(api, group):
     def look():
         told = api.get(f"/groups/{group}")
-        return told if told["final"] else None
+        return told if told["final"] and (told["completion"] or not told["then"]) else None
     return wait_for(look, LONG)
 
 

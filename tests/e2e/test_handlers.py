@@ -76,7 +76,7 @@ class Tenant:
         return sorted(self.api.all(type=type, tenant=self.name), key=lambda job: job["id"])
 
     def until_one_of(self, type):
-        return wait_for(lambda: self.of(type), 20)[0]
+        return wait_for(lambda: self.of(type), 120)[0]
 
     def gate(self):
         return self.home.path / uuid.uuid4().hex
@@ -86,7 +86,7 @@ class Tenant:
                if not name.startswith("PAWL_")}
         done = subprocess.run(
             [program(), words[0], "--tenant", self.name, *map(str, words[1:])], input=stdin,
-            capture_output=True, timeout=60, cwd=self.home.path,
+            capture_output=True, timeout=120, cwd=self.home.path,
             env={**env, "PAWL_SERVER": f"unix:{self.node.socket()}"})
         assert done.returncode == code, done.stderr.decode()
         return done.stdout.decode()
@@ -326,7 +326,7 @@ def test_the_version_goes_with_the_attempt(tenant):
     tenant.set("work", "[ $PAWL_ATTEMPT = 2 ] || exit 3", status=200, exit_map={"3": 100},
                retry_delay="PT0.1S")
     tenant.node.restart()
-    tenant.api = tenant.node.api(60, tenant.name)
+    tenant.api = tenant.node.api(120, tenant.name)
     gate.touch()
     job = tenant.until(old)
     assert (job["state"], job["exitcode"]) == ("failed", 475), job
@@ -597,7 +597,7 @@ def test_a_handler_is_tried_from_the_command_line(tenant):
     def pawl(*words, **more):
         return subprocess.run([program(), "handler", "test", *words, "--tenant", tenant.name,
                                "--server", f"unix:{tenant.node.socket()}"], text=True,
-                              capture_output=True, timeout=60, **more)
+                              capture_output=True, timeout=120, **more)
     done = pawl("try", "word", stdin=subprocess.DEVNULL)
     assert done.returncode == 0 and done.stdout == \
         "word\nR: 200 fine\nok 200\nresult: fine\n", done

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chained processors under kill -9 of everything; tests/prove/pipeline does it for longer."""
 import pathlib
-import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -15,7 +14,7 @@ UNITS = 40
 
 def test_every_unit_arrives_exactly_once():
     """S4.1 S4.12 S4.16 S4.33: whatever dies, each unit ends in one place, whole."""
-    seed = random.randrange(10**9)
+    seed = 7
     with Place() as place:
         crashes = Pipeline(place, seed, UNITS)
         try:

@@ -45,7 +45,7 @@ def test_the_start_waits_for_the_server(things, place):
     wait_for(lambda: "store.waiting" in node.tail(), SECONDS, node.tail)
     database.start()
     node.wait_ready(SECONDS)
-    assert "store.there" in node.log_path.read_text()
+    wait_for(lambda: "store.there" in node.log_path.read_text(), SECONDS, node.tail)
 
 
 @pytest.mark.parametrize("address", ["/nosuch?user=pawl", "/postgres?user=nosuch"])

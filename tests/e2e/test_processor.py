@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                       # noqa: E402
 from lib.daemon import Place, alive, program       # noqa: E402
-from lib.processor import BUCKETS, WAIT, Processor # noqa: E402
+from lib.processor import BUCKETS, WAIT, Processor, until_status # noqa: E402
 
 COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
 # Goes on when the file beside it says so; what it wrote before shows that it runs.
@@ -29,7 +29,7 @@ def home():
 
 @pytest.fixture(scope="module")
 def node(home):
-    return home.daemon("--slots", "8", "--set", "daemon.grace=500ms").start()
+    return home.daemon("--slots", "8", "--set", "daemon.grace=5s").start()
 
 
 @pytest.fixture
@@ -164,8 +164,7 @@ def test_the_monitor_stops_and_starts_and_is_remembered(home):
     gate.touch()
     processor.until("input/processed", "first")
     node.restart()
-    status = processor.status()
-    assert status["processing"] is False and status["waiting"] == 1
+    until_status(processor, processing=False, waiting=1)
     assert processor.unit("second") == "have-input"
     wait_for(lambda: processor.status()["off_seconds"] > 0, WAIT, processor.picture)
     processor.signal("start-monitor")
@@ -178,9 +177,7 @@ def test_slots_bound_what_runs(gated):
     many wait."""
     for i in range(5):
         gated.put(f"u{i}")
-    wait_for(lambda: gated.status()["running"] == 2, WAIT, gated.picture)
-    status = gated.status()
-    assert status["slots"] == 2 and status["waiting"] == 3
+    status = until_status(gated, running=2, waiting=3, slots=2)
     assert set(status["active"]) == gated.bucket("input/active")
     assert len(status["active"]) == 2
     gated.gate.touch()
@@ -390,10 +387,8 @@ def test_status_has_every_field(make):
         processor.put(f"u{i}")
     processor.until("input/processed", "u0", "u1", "u2")
     wait_for(lambda: processor.status()["waiting_seconds"] > 0, WAIT, processor.picture)
-    status = processor.status()
-    assert status["receiving"] == 1 and status["waiting"] == 0 and status["active"] == []
-    assert status["processed"] == 3 and status["finished"] == 3 and status["sent"] == 0
-    assert status["completed_total"] == 3 and status["failed"] == 0
+    status = until_status(processor, receiving=1, waiting=0, active=[], processed=3,
+                          finished=3, sent=0, completed_total=3, failed=0)
     assert status["uptime"] > 0 and status["rate_processing"] > 0
     assert status["rate_forwarding"] == 0 and status["forwarding"] is False
     assert status["off_seconds"] == 0 and status["paused"] == 0 and status["halted"] == 0
@@ -502,7 +497,7 @@ def test_declared_in_the_configuration(home):
     processor.create("true", status=409)
     config.write_text("processors:\n  - {name: ocr, comand: [x]}\n")
     check = subprocess.run([program(), "serve", "--check", "--config", str(config)],
-                           capture_output=True, text=True, timeout=60, check=False)
+                           capture_output=True, text=True, timeout=120, check=False)
     assert check.returncode == 1 and "command" in check.stderr, check.stderr
     node.cleanup()
 
@@ -556,7 +551,7 @@ def test_the_command_line(node, home):
     """S4.85: made, listed, shown and signalled, one and all."""
     def pawl(*words, code=0):
         done = subprocess.run([program(), *words, "--server", f"unix:{node.socket()}"],
-                              capture_output=True, text=True, timeout=60, check=False,
+                              capture_output=True, text=True, timeout=120, check=False,
                               cwd=home.path)
         assert done.returncode == code, done
         return done.stdout
@@ -568,6 +563,7 @@ def test_the_command_line(node, home):
     assert "already-done" in pawl("processor", "process", "cli", "u")
     assert "cli" in pawl("processor", "ls")
     assert "completed" in pawl("processor", "status", "cli", "u")
+    until_status(processor, processed=1, finished=1, active=[], completed_total=1)
     screen = pawl("processor", "status", "cli")
     rows = {line[:18].strip(): line[18:] for line in screen.splitlines()}
     assert rows["input"] == "on" and rows["output"] == "off" and rows["slots"] == "2"

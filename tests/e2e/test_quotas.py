@@ -72,12 +72,12 @@ def test_a_tenant_runs_no_more_at_once_than_it_may(node):
 
     assert states() == ["running", "ready", "ready"]
     api.request("POST", f"/jobs/{ids[0]}/kill?tenant=t")
-    wait_for(lambda: states() == ["cancelled", "running", "ready"], 60, lambda: str(states()))
+    wait_for(lambda: states() == ["cancelled", "running", "ready"], 120, lambda: str(states()))
     node.restart()
     api = node.api()
     assert states() == ["cancelled", "running", "ready"]
     limit(api, "t", max_running=2)
-    wait_for(lambda: states() == ["cancelled", "running", "running"], 60,
+    wait_for(lambda: states() == ["cancelled", "running", "running"], 120,
              lambda: str(states()))
 
 
@@ -94,7 +94,7 @@ def test_a_tenant_asks_no_more_often_than_it_may(node):
         return tcp.request("GET", "/jobs", headers={"Authorization": f"Bearer {secret}"})
 
     answers = wait_for(lambda: [found for found in [[ask(secrets[i % 2]) for i in range(20)]]
-                                if any(a.status == 429 for a in found)], 60)[0]
+                                if any(a.status == 429 for a in found)], 120)[0]
     assert refused(next(a for a in answers if a.status == 429))
     assert ask(secrets[2]).status == 200
-    wait_for(lambda: ask(secrets[0]).status == 200, 60, pause=0.3)
+    wait_for(lambda: ask(secrets[0]).status == 200, 120, pause=0.3)

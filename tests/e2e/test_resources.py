@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
-PATIENCE = 60
+PATIENCE = 120
 LONG = "com.enioka.jqm.rm."
 
 
@@ -73,7 +73,7 @@ class Desk:
     def cli(self, *words, code=0):
         env = {name: value for name, value in os.environ.items()
                if not name.startswith("PAWL_")}
-        ran = subprocess.run([program(), *map(str, words)], capture_output=True, timeout=60,
+        ran = subprocess.run([program(), *map(str, words)], capture_output=True, timeout=120,
                              env={**env, "PAWL_SERVER": f"unix:{self.node.socket()}"})
         assert ran.returncode == code, ran.stderr.decode()
         return ran.stdout.decode()
@@ -231,7 +231,7 @@ def test_a_restart_counts_again(home):
 
 def rows(node, sql, *values):
     """The store as anybody can read it while the daemon runs."""
-    db = sqlite3.connect(f"file:{node.data}/pawl.db?mode=ro", uri=True, timeout=60)
+    db = sqlite3.connect(f"file:{node.data}/pawl.db?mode=ro", uri=True, timeout=120)
     db.row_factory = sqlite3.Row
     try:
         return [dict(row) for row in db.execute(sql, values)]

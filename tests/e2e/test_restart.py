@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting, stopping, reloading: what a daemon keeps and whom it refuses."""
+import calendar
 import os
 import pathlib
 import signal
@@ -34,10 +35,8 @@ def gated(api, gate, **fields):
 def test_a_stop_leaves_running_jobs_to_the_next_start(place, number):
     node, gate = place.daemon().start(), place.path / "gate"
     job = gated(node.api(), gate)
-    began = time.monotonic()
     node.process.send_signal(number)
-    assert node.process.wait(10) == 0
-    assert time.monotonic() - began < 5
+    assert node.process.wait(120) == 0 # and so before the job, which waits for us
     assert "1 running jobs go on" in node.log()
     assert len(node.jobs()) >= 1
     node.start()
@@ -52,20 +51,20 @@ def test_a_second_signal_ends_the_jobs_too(place):
     job = node.api().add(command=["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; "
                                                    "done"])
     node.api().until(job["id"], "running")
-    wait_for(node.jobs, 10)
+    wait_for(node.jobs, 120)
     # Both are there when it looks: it is gone soon after the first alone.
     for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
         node.process.send_signal(number)
-    status = node.process.wait(15)
+    status = node.process.wait(120)
     assert status == 0
-    wait_for(lambda: not node.jobs(), 10, "its processes are left over")
+    wait_for(lambda: not node.jobs(), 120, "its processes are left over")
 
 
 def test_an_idle_daemon_takes_its_launcher_along(place):
     node = place.daemon().start()
     assert node.launcher()
     assert node.stop() == 0
-    wait_for(lambda: not node.launcher(), 15, "the launcher does not leave")
+    wait_for(lambda: not node.launcher(), 120, "the launcher does not leave")
 
 
 def test_a_stop_under_load_loses_nothing_that_was_acknowledged(place):
@@ -102,12 +101,12 @@ def test_nothing_is_accepted_when_the_data_directory_is_gone(place):
     away = node.data.with_name("away")
     node.data.rename(away)
     try:
-        wait_for(lambda: tcp.request("GET", "/readyz").status == 503, 5)
+        wait_for(lambda: tcp.request("GET", "/readyz").status == 503, 120)
         answer = tcp.request("POST", "/api/v1/jobs", {"command": ["/bin/true"]})
         assert answer.status == 503, answer.body
     finally:
         away.rename(node.data)
-    wait_for(lambda: tcp.request("GET", "/readyz").status == 200, 5)
+    wait_for(lambda: tcp.request("GET", "/readyz").status == 200, 120)
 
 
 def test_a_job_that_ended_while_nobody_was_there_has_its_own_times(place):
@@ -116,12 +115,12 @@ def test_a_job_that_ended_while_nobody_was_there_has_its_own_times(place):
     id = gated(node.api(), gate)["id"]
     node.kill()
     gate.touch()
+    wait_for(lambda: not node.jobs())
     ended = time.time()
-    wait_for(lambda: time.time() > ended + 1.5, 5)
+    wait_for(lambda: time.time() > ended + 1.5)
     job = node.start().api().until(id)
-    finished = time.mktime(time.strptime(job["finished_at"][:19], "%Y-%m-%dT%H:%M:%S"))
-    finished -= time.timezone
-    assert finished < ended + 1.5, job
+    finished = calendar.timegm(time.strptime(job["finished_at"][:19], "%Y-%m-%dT%H:%M:%S"))
+    assert finished <= ended, job
 
 
 # --- who may start --------------------------------------------------------------------
@@ -131,7 +130,7 @@ def refused(place, *options, data=None):
     node = place.daemon(*options, data=data)
     node.log_path = place.path / "refused.log"
     node.spawn()
-    return node.process.wait(30), node.log()
+    return node.process.wait(120), node.log()
 
 
 def test_a_second_daemon_on_the_same_data_is_refused(place):
@@ -210,9 +209,12 @@ def test_a_reload_applies_what_it_can(place):
     node.process.send_signal(signal.SIGHUP)
     assert api.until(second["id"])["state"] == "done"
     assert api.get("/config")["max_concurrent_jobs"] == 2
-    said = [line for line in node.log().splitlines() if "config.reloaded" in line]
-    assert any("daemon.slots" in line and "applied=true" in line for line in said)
-    assert any("limits.body" in line and "needs=restart" in line for line in said)
+
+    def said(*words):
+        return any(all(word in line for word in ("config.reloaded", *words))
+                   for line in node.log().splitlines())
+    wait_for(lambda: said("daemon.slots", "applied=true"))
+    wait_for(lambda: said("limits.body", "needs=restart"))
     gate.touch()
 
 
@@ -222,7 +224,7 @@ def test_a_bad_reload_changes_nothing(place):
     node = place.daemon("--config", str(config)).start()
     config.write_text("daemon: { slots: 4, nonsense: 1 }\n")
     node.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "config.refused" in node.log(), 10)
+    wait_for(lambda: "config.refused" in node.log(), 120)
     assert node.api().get("/config")["max_concurrent_jobs"] == 3
 
 
@@ -310,7 +312,7 @@ def test_what_is_due_while_nobody_is_there_runs_at_the_next_start(place):
     id = node.api().add(command=["/bin/true"], delay="1500ms")["id"]
     due = time.monotonic() + 1.5
     node.kill()
-    wait_for(lambda: time.monotonic() > due, 5)
+    wait_for(lambda: time.monotonic() > due, 120)
     node.start()
     assert node.api().until(id)["state"] == "done"
 

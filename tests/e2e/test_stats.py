@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.daemon import Place, program      # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def totals(api, metric, by="none", more=""):
 
 def cli(node, *words, code=0):
     env = {key: value for key, value in os.environ.items() if not key.startswith("PAWL_")}
-    done = subprocess.run([program(), *words], capture_output=True, timeout=60,
+    done = subprocess.run([program(), *words], capture_output=True, timeout=120,
                           stdin=subprocess.DEVNULL,
                           env={**env, "PAWL_SERVER": f"unix:{node.socket()}"})
     assert done.returncode == code, done.stderr.decode()

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place               # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def place():
 def reserved(store):
     """The sysids that the store says are taken."""
     with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True,
-                                            timeout=30)) as db:
+                                            timeout=120)) as db:
         return [key for key, in
                 db.execute("SELECT key FROM definition WHERE kind = 'sysid'")]
 
@@ -36,14 +36,20 @@ def sysid_of(node):
     return re.search(r"sysid=(\S+)", text).group(1)
 
 
+def copy(node, to):
+    """Of the data directory, when nobody changes it any more."""
+    wait_for(lambda: not node.launcher(), SECONDS, "the launcher does not leave")
+    shutil.copytree(node.data, to, symlinks=True,
+                    ignore=lambda _, names: [n for n in names if n.endswith(".sock")])
+
+
 def test_a_copy_of_the_data_directory_is_refused(place):
     """S2.33, S2.106, S2.108, S2.29: one daemon per sysid and store; a crash keeps the
     name for its own directory, a clean stop gives it back."""
     store = place.path / "shared.db"
     first = place.daemon("--store", f"sqlite:{store}", data=place.path / "one").start()
     first.kill()
-    shutil.copytree(first.data, place.path / "two", symlinks=True,
-                    ignore=lambda _, names: [n for n in names if n.endswith(".sock")])
+    copy(first, place.path / "two")
     second = place.daemon("--store", f"sqlite:{store}", data=place.path / "two")
     assert second.spawn().process.wait(SECONDS) == 1  # no one runs, but it is another's
     assert f"the sysid {sysid_of(first)} is in use on this store" in second.log()
@@ -62,8 +68,7 @@ def test_two_daemons_of_two_stores_may_have_one_sysid(place):
     """S2.34: a sysid tells owners apart in one store, nowhere else."""
     first = place.daemon(data=place.path / "one").start()
     first.kill()  # its reservation stands in the store, which is copied with it
-    shutil.copytree(first.data, place.path / "two", symlinks=True,
-                    ignore=lambda _, names: [n for n in names if n.endswith(".sock")])
+    copy(first, place.path / "two")
     first.start()
     second = place.daemon(data=place.path / "two").start()
     assert sysid_of(first) == sysid_of(second)
@@ -78,7 +83,7 @@ def test_a_daemon_that_lost_its_sysid_takes_no_more_work(place):
     api = node.api()
     running = api.add(command=["sleep", "600"])["id"]
     api.until(running, "running", seconds=SECONDS)
-    with contextlib.closing(sqlite3.connect(node.data / "pawl.db", timeout=30)) as db:
+    with contextlib.closing(sqlite3.connect(node.data / "pawl.db", timeout=120)) as db:
         assert db.execute("DELETE FROM definition WHERE kind = 'sysid'").rowcount == 1
         db.commit()
     wait_for(lambda: "event=daemon.sysid_lost" in node.log(), SECONDS, node.tail)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 ECHO = "read line; echo \"R: 200 $line\""
 
 
@@ -267,7 +267,7 @@ def test_the_scoreboard_tells_many_at_once(api):
 def pawl(node):
     def run(*words, **env):
         return subprocess.run([program(), "--server", f"unix:{node.socket()}", *words],
-                              capture_output=True, text=True, timeout=60,
+                              capture_output=True, text=True, timeout=120,
                               stdin=subprocess.DEVNULL, env={**os.environ, **env})
     return run
 

@@ -53,7 +53,7 @@ def pawl(*words, env=None, **options):
              if not name.startswith("PAWL_")}
     return subprocess.run([program(), *words], env={**clean, **(env or {})},
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=60, **options)
+                          timeout=120, **options)
 
 
 @pytest.fixture(scope="module")
@@ -270,13 +270,14 @@ def test_tokens_and_their_last_use_outlive_a_crash_and_no_secret_is_kept():
         secret = make(node.api(), "kept", ["read"])
         client = Client(node, secret)
         assert client.code("GET", "/jobs")[0] == 200
-        used = wait_for(lambda: stored_use(node), 60, "its use is not stored")
+        used = wait_for(lambda: stored_use(node), 120, "its use is not stored")
         node.restart()
         assert Client(node).code("GET", "/jobs") == (401, "token_missing")
         assert Client(node, secret).code("GET", "/jobs")[0] == 200
         token = node.api().get("/tokens")["items"][0]
         assert token["last_used_at"] >= used
         node.stop()
+        wait_for(lambda: not node.launcher(), 120, "the launcher does not leave")
         for path in [*node.data.rglob("*"), node.log_path]:
             if path.is_file():
                 assert secret.encode() not in path.read_bytes(), path

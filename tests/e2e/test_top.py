@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
-SECONDS = 60
+SECONDS = 120
 
 
 class Terminal:

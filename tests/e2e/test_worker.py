@@ -54,7 +54,7 @@ def node():
 
 class Work:
     def __init__(self, node, tmp_path):
-        self.node, self.api = node, node.api(60)
+        self.node, self.api = node, node.api(120)
         self.name = self.api.tenant = "t" + uuid.uuid4().hex[:10]
         self.program = tmp_path / "program.py"
         self.program.write_text(textwrap.dedent(PROGRAM))
@@ -82,7 +82,7 @@ class Work:
     def until(self, id, *states):
         try:
             return self.api.until(id, states or ("done", "failed", "rejected",
-                                                 "cancelled"), seconds=60)
+                                                 "cancelled"), seconds=120)
         except AssertionError as why:
             raise AssertionError(f"{why}\n{self.log.read_text()}") from why
 
@@ -95,7 +95,7 @@ class Work:
                 worker.send_signal(signal.SIGTERM)
                 worker.send_signal(signal.SIGTERM)
                 try:
-                    worker.wait(60)
+                    worker.wait(120)
                 except subprocess.TimeoutExpired:
                     worker.kill()
                     worker.wait()
@@ -139,7 +139,7 @@ def test_slots_are_copies_of_the_program(work):
     waiting = work.add("wait")
     work.until(waiting, "running")
     assert work.until(work.add("other"))["state"] == "done" # by the second one
-    wait_for(lambda: work.api.job(waiting)["progress"] == 10, 60)
+    wait_for(lambda: work.api.job(waiting)["progress"] == 10, 120)
     work.gate.touch()
     assert work.until(waiting)["state"] == "done"
 
@@ -148,9 +148,9 @@ def test_a_lease_is_renewed_while_the_program_works(work):
     """dt is the end of the lease: it moves while the attempt is the same."""
     work.start("--lease", "6s")
     id = work.add("wait")
-    wait_for(lambda: work.api.job(id)["progress"] == 10, 60) # it has the job
+    wait_for(lambda: work.api.job(id)["progress"] == 10, 120) # it has the job
     first = work.api.job(id)["dt"]
-    wait_for(lambda: work.api.job(id)["dt"] > first, 60)
+    wait_for(lambda: work.api.job(id)["dt"] > first, 120)
     work.gate.touch()
     assert work.until(id)["state"] == "done"
 
@@ -167,13 +167,13 @@ def test_a_cancelled_job_ends_its_program(work):
 def test_sigterm_lets_the_job_in_hand_finish(work):
     worker = work.start()
     id = work.add("wait")
-    wait_for(lambda: work.api.job(id)["progress"] == 10, 60) # it has the job
+    wait_for(lambda: work.api.job(id)["progress"] == 10, 120) # it has the job
     behind = work.add("later")
     worker.send_signal(signal.SIGTERM)
-    wait_for(lambda: "finishing" in work.log.read_text(), 60)
+    wait_for(lambda: "finishing" in work.log.read_text(), 120)
     assert work.api.job(id)["state"] == "running"
     work.gate.touch()
-    assert worker.wait(60) == 0
+    assert worker.wait(120) == 0
     assert work.api.job(id)["state"] == "done"
     assert work.api.job(behind)["state"] == "ready"
 
@@ -186,11 +186,11 @@ def test_a_result_outlives_a_restart_of_the_daemon(tmp_path):
         try:
             work.start()
             id = work.add("wait", max_retries=0)
-            wait_for(lambda: work.api.job(id)["progress"] == 10, 60) # it has the job
+            wait_for(lambda: work.api.job(id)["progress"] == 10, 120) # it has the job
             node.kill()
             work.gate.touch()
             node.start()
-            work.api = node.api(60, work.name)
+            work.api = node.api(120, work.name)
             job = work.until(id)
             assert job["state"] == "done" and job["attempt"] == 1
         finally:
@@ -202,7 +202,7 @@ def test_what_makes_no_sense_is_refused(work):
         return subprocess.run([program(), "worker", "--server",
                                f"unix:{work.node.socket()}", *words],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=60)
+                              timeout=120)
     assert run().returncode == 2
     assert run("--slots", "0", "--", "true").returncode == 2
     assert run("--lease", "soon", "--", "true").returncode == 2
@@ -218,7 +218,7 @@ def test_the_workers_of_the_documentation_work(tmp_path, file, runner):
     assert len((EXAMPLES / file).read_text().splitlines()) <= 36
     with Place() as place:
         node = place.daemon().start()
-        api = node.api(60)
+        api = node.api(120)
         assert api.request("PUT", "/handlers/upper", {"lang": "pull"}).status == 201
         host, port = node.address()
         worker = subprocess.Popen([runner, str(EXAMPLES / file), f"http://{host}:{port}"],
@@ -226,7 +226,7 @@ def test_the_workers_of_the_documentation_work(tmp_path, file, runner):
         try:
             ids = [api.add(type="upper", payload=f"word {k}")["id"] for k in range(3)]
             for k, id in enumerate(ids):
-                job = api.until(id, seconds=60)
+                job = api.until(id, seconds=120)
                 assert job["state"] == "done", job
                 body = api.request("GET", f"/jobs/{id}/result").body
                 assert body == f"WORD {k}".encode()

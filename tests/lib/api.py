@@ -13,6 +13,7 @@ import urllib.parse
 
 BASE = "/api/v1"
 FINAL = ("done", "failed", "rejected", "cancelled")
+PATIENCE = 120 # seconds; bounds what should happen soon, with sanitizers on a busy machine
 
 
 class NotSent(Exception):
@@ -55,7 +56,7 @@ class _UnixConnection(http.client.HTTPConnection):
 class Api:
     """address: the path of a Unix socket, or (host, port)."""
 
-    def __init__(self, address, timeout=30, tenant=None):
+    def __init__(self, address, timeout=PATIENCE, tenant=None):
         if isinstance(address, str):
             self.conn = _UnixConnection(address, timeout)
         else:
@@ -133,7 +134,7 @@ class Api:
                 return items
             query["cursor"] = page["next_cursor"]
 
-    def until(self, id, states=FINAL, seconds=60, tenant=None):
+    def until(self, id, states=FINAL, seconds=PATIENCE, tenant=None):
         """Waits until the job is in one of the states; returns it."""
         states = (states,) if isinstance(states, str) else states
         return wait_for(lambda: self._in_states(id, states, tenant), seconds,
@@ -144,7 +145,7 @@ class Api:
         return job if job["state"] in states else None
 
 
-def wait_for(look, seconds=60, message="it did not come true", pause=0.01):
+def wait_for(look, seconds=PATIENCE, message="it did not come true", pause=0.01):
     """Polls look() until it gives something true; returns that."""
     deadline = time.monotonic() + seconds
     while True:

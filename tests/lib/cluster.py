@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 
-from lib.api import wait_for
+from lib.api import PATIENCE, wait_for
 from lib.daemon import Daemon
 
 BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
@@ -39,7 +39,7 @@ class Server:
     def database(self, name):
         """An empty one; returns its URL."""
         subprocess.run([BIN / "createdb", "-h", self.directory, "-U", "pawl", name],
-                       check=True, capture_output=True, timeout=60)
+                       check=True, capture_output=True, timeout=PATIENCE)
         return f"postgresql://pawl@/{name}?host={self.directory}"
 
     def start(self):
@@ -50,20 +50,20 @@ class Server:
                  "-c", "shared_buffers=32MB"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory,
                 start_new_session=True, **_as_postgres())
-        wait_for(self.answers, 60, lambda: (self.directory / "log").read_text())
+        wait_for(self.answers, PATIENCE, lambda: (self.directory / "log").read_text())
         return self
 
     def answers(self):
         assert self.process.poll() is None, (self.directory / "log").read_text()
         done = subprocess.run([BIN / "pg_isready", "-q", "-h", self.directory],
-                              timeout=30, check=False)
+                              timeout=PATIENCE, check=False)
         return done.returncode == 0
 
     def stop(self):
         """At once: as if the power had gone."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(60)
+            self.process.wait(PATIENCE)
 
     def remove(self):
         self.stop()
@@ -73,12 +73,12 @@ class Server:
 class Cluster:
     """`count` daemons on one database."""
 
-    def __init__(self, url, directory, count, *options):
+    def __init__(self, url, directory, count, *options, lease=LEASE):
         self.daemons = []
         for number in range(1, count + 1):
             data = pathlib.Path(directory) / f"node{number}"
             self.daemons.append(Daemon(data, "--store", url, "--set",
-                                       f"scheduling.lease={LEASE}", *options))
+                                       f"scheduling.lease={lease}", *options))
 
     def start(self):
         for daemon in self.daemons:

@@ -6,6 +6,7 @@ import random
 import sqlite3
 import time
 
+from lib.api import PATIENCE
 from lib.history import History, judge
 from lib.load import Load
 from lib.witness import Witness
@@ -17,7 +18,7 @@ def attempts_of(data):
     """Every attempt as a person sees it in the database, by job id."""
     found = {}
     path = f"file:{data}/pawl.db?mode=ro"
-    with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
+    with contextlib.closing(sqlite3.connect(path, uri=True, timeout=PATIENCE)) as db:
         rows = db.execute("SELECT job_id, attempt, exitcode, state FROM job_resource")
         for id, attempt, exitcode, state in rows:
             found.setdefault(id, []).append(
@@ -28,7 +29,7 @@ def attempts_of(data):
 def damage_of(data):
     """What SQLite itself thinks of the database."""
     path = f"file:{data}/pawl.db?mode=ro"
-    with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
+    with contextlib.closing(sqlite3.connect(path, uri=True, timeout=PATIENCE)) as db:
         return "; ".join(row[0] for row in db.execute("PRAGMA integrity_check(5)"))
 
 

@@ -11,9 +11,7 @@ import signal
 import subprocess
 import tempfile
 
-from lib.api import Api, Broken, NotSent, wait_for
-
-START_SECONDS = 30 # sanitizers on a busy machine
+from lib.api import PATIENCE, Api, Broken, NotSent, wait_for
 
 
 def program():
@@ -37,7 +35,7 @@ def _proc(pid, name):
 
 def alive(pid):
     """Running, and not a zombie that waits for its parent."""
-    return _proc(pid, "stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"])
+    return state_of(pid) not in ([], [b"Z"])
 
 
 def processes_with(text):
@@ -45,6 +43,28 @@ def processes_with(text):
     needle = text.encode()
     return [pid for pid in pids()
             if pid != os.getpid() and needle in _proc(pid, "environ") and alive(pid)]
+
+
+def state_of(pid):
+    """The letter of /proc/PID/stat, or nothing: T is stopped."""
+    return _proc(pid, "stat").rpartition(b")")[2].split()[:1]
+
+
+def stopped(text):
+    """Every process with `text` in its environment is stopped, or waits for one that is: a
+    parent inside vfork stays in the kernel (D) until its stopped child goes on."""
+    states = {letter for pid in processes_with(text) for letter in state_of(pid)}
+    return b"T" in states and states <= {b"T", b"D"}
+
+
+def parent_of(pid):
+    return int((_proc(pid, "stat").rpartition(b")")[2].split()[1:2] or [0])[0])
+
+
+def files_below(folder, part=""):
+    """Paths of files with `part` in their name; what vanishes meanwhile is not there."""
+    return [pathlib.Path(at) / name for at, _, names in os.walk(folder) for name in names
+            if part in name]
 
 
 def descriptors(pid):
@@ -89,7 +109,7 @@ class Daemon:
         self.wait_ready()
         return self
 
-    def wait_ready(self, seconds=START_SECONDS):
+    def wait_ready(self, seconds=PATIENCE):
         wait_for(self.ready, seconds, lambda: f"not ready; its log ends:\n{self.tail()}")
 
     def ready(self):
@@ -97,6 +117,10 @@ class Daemon:
             f"it ended with {self.process.returncode}:\n{self.tail()}"
         if not (self.data / "listen").exists():
             return False
+        return self.answers_ready()
+
+    def answers_ready(self):
+        """Whoever started it."""
         api = self.api(5)
         try:
             return api.request("GET", "/readyz").status == 200
@@ -110,7 +134,7 @@ class Daemon:
         self.process.kill()
         self.process.wait()
 
-    def stop(self, seconds=20):
+    def stop(self, seconds=PATIENCE):
         """SIGTERM; returns its exit status."""
         self.process.terminate()
         return self.process.wait(seconds)
@@ -124,7 +148,7 @@ class Daemon:
         if self.process and self.process.poll() is None:
             self.kill()
         self.kill_launcher()
-        self.kill_jobs()
+        wait_for(lambda: not self.kill_jobs(), PATIENCE, "its jobs go on and on")
 
     # --- looks inside ----------------------------------------------------------------
 
@@ -153,8 +177,11 @@ class Daemon:
         return [pid for pid in processes_with(f"={self.data}/") if pid not in ours]
 
     def kill_jobs(self):
-        for pid in self.jobs():
+        """Returns those that it found: another may have come to be meanwhile."""
+        found = self.jobs()
+        for pid in found:
             kill(pid)
+        return found
 
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
@@ -169,10 +196,10 @@ class Daemon:
     def socket(self):
         return str(self.data / "pawl.sock")
 
-    def api(self, timeout=30, tenant=None):
+    def api(self, timeout=PATIENCE, tenant=None):
         return Api(self.socket(), timeout, tenant)
 
-    def tcp(self, timeout=30):
+    def tcp(self, timeout=PATIENCE):
         return Api(self.address(), timeout)
 
 
@@ -182,7 +209,7 @@ def kill(pid):
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-    wait_for(lambda: not alive(pid), 10, f"process {pid} does not die")
+    wait_for(lambda: not alive(pid), PATIENCE, f"process {pid} does not die")
 
 
 class Place:

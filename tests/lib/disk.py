@@ -12,6 +12,8 @@ import struct
 import subprocess
 import tempfile
 
+from lib.api import PATIENCE, wait_for
+
 FS_IOC_SHUTDOWN = 0x8004587D # _IOR('X', 125, __u32)
 NO_LOG_FLUSH = 2
 
@@ -20,6 +22,19 @@ def run(*command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise OSError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+
+
+def umount(path):
+    """A process that was killed may hold on to it for a moment more."""
+    done = None
+
+    def gone():
+        nonlocal done
+        done = subprocess.run(["umount", path], capture_output=True, text=True)
+        return done.returncode == 0 or "busy" not in done.stderr
+    wait_for(gone, PATIENCE, lambda: f"umount {path}: {done.stderr.strip()}", pause=0.1)
+    if done.returncode:
+        raise OSError(f"umount {path}: {done.stderr.strip()}")
 
 
 class Disk:
@@ -49,7 +64,7 @@ class Disk:
 
     def umount(self):
         if self.mounted:
-            run("umount", self.path)
+            umount(self.path)
             self.mounted = False
 
     def __enter__(self):
@@ -71,7 +86,7 @@ class Small:
         return self
 
     def __exit__(self, *_):
-        run("umount", self.path)
+        umount(self.path)
 
     def fill(self):
         """Takes all that is left, to the last byte."""

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 
-from lib.api import wait_for
+from lib.api import PATIENCE, wait_for
 from lib.daemon import _proc, alive, kill, pids
 from lib.processor import BUCKETS, Processor
 
@@ -112,7 +112,7 @@ class Pipeline:
             with socket.socket() as probe:
                 return self.rsyncd.poll() is not None or \
                     probe.connect_ex(("127.0.0.1", self.port)) == 0
-        wait_for(look, 30, "the rsync daemon neither listens nor ends")
+        wait_for(look, PATIENCE, "the rsync daemon neither listens nor ends")
         return self.rsyncd.poll() is None
 
     def stop_rsyncd(self):
@@ -161,15 +161,21 @@ class Pipeline:
         held = {}
         for processor in self.processors():
             for bucket in BUCKETS:
-                held[processor.name, bucket] = frozenset(processor.bucket(bucket))
+                held[processor.name, bucket] = frozenset(processor.bucket(bucket) -
+                                                         {".arrived"})
         return held
 
+    def wanted(self):
+        """What each bucket holds in the end."""
+        homes = {("first", "output/sent"), ("last", "output/finished"),
+                 ("side", "output/finished")}
+        units = frozenset(self.load.units)
+        return {(processor.name, bucket): units if bucket == "input/processed" or
+                (processor.name, bucket) in homes else frozenset()
+                for processor in self.processors() for bucket in BUCKETS}
+
     def settled(self):
-        held = self.snapshot()
-        count = len(self.load.units)
-        return all(len(held[processor.name, "input/processed"]) >= count
-                   for processor in self.processors()) and \
-            len(held["first", "output/sent"]) >= count
+        return self.snapshot() == self.wanted()
 
     def wait_until_still(self):
         """As long as anything moves, and then a while more; says what holds it up."""
@@ -211,13 +217,10 @@ class Pipeline:
         self.wait_until_still()
         judged = Judged()
         units = self.load.units
-        homes = {"first": {"input/processed", "output/sent"},
-                 "last": {"input/processed", "output/finished"},
-                 "side": {"input/processed", "output/finished"}}
+        wanted = self.wanted()
         for processor in self.processors():
             for bucket in BUCKETS:
-                self.judge_bucket(judged, processor, bucket,
-                                  units if bucket in homes[processor.name] else ())
+                self.judge_bucket(judged, processor, bucket, wanted[processor.name, bucket])
         self.judge_bytes(judged, self.first, "output/sent", ["first"])
         self.judge_bytes(judged, self.last, "output/finished", ["first", "last"])
         self.judge_bytes(judged, self.side, "output/finished", ["first", "side"])

@@ -66,8 +66,8 @@ class PipelinePower(Pipeline):
         self.disk.cut()
         self.node.kill()
         self.node.kill_launcher()
-        while self.node.jobs():
-            self.node.kill_jobs()
+        while self.node.kill_jobs():
+            pass
         self.disk.umount()
         self.disk.mount()
         self.node.start()

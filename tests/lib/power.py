@@ -28,8 +28,8 @@ class PowerCuts(Crashes):
         self.disk.cut()
         self.node.kill()
         self.node.kill_launcher()
-        while self.node.jobs():
-            self.node.kill_jobs()
+        while self.node.kill_jobs():
+            pass
 
     def close(self):
         super().close()

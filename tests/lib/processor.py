@@ -7,7 +7,7 @@ import urllib.parse
 
 from lib.api import wait_for
 
-WAIT = 60
+WAIT = 120
 BUCKETS = ("input/receive", "input/work", "input/active", "input/processed",
            "input/failed", "output/processing", "output/finished", "output/sent",
            "output/failed")
@@ -72,3 +72,10 @@ class Processor:
         held = {bucket: sorted(self.bucket(bucket)) for bucket in BUCKETS
                 if self.bucket(bucket)}
         return f"{held}\n{self.status().get('problems')}\n{self.node.tail(30)}"
+
+
+def until_status(processor, **fields):
+    """Counts are looked up now and then, and told behind the renames."""
+    return wait_for(lambda: (status := processor.status()) and
+                    {key: status[key] for key in fields} == fields and status, WAIT,
+                    lambda: f"{fields}: {processor.status()}\n{processor.picture()}")
