@@ -179,11 +179,11 @@ static void slow_clients_are_dropped(void **state)
     /* One byte now and then does not help. */
     Client client;
     client_tcp(&client, http_address(world->http));
-    client_send(&client, RAW("GET /livez HTTP/1.1\r\nHost: localhost\r\nX: "));
+    client_send(&client, SLICE_LITERAL("GET /livez HTTP/1.1\r\nHost: localhost\r\nX: "));
     int64_t until = clock_now().boot_ms + CLIENT_WAIT_MS;
     bool dropped = false;
     while (!dropped && clock_now().boot_ms < until) {
-        client_send(&client, RAW("a"));
+        client_send(&client, SLICE_LITERAL("a"));
         dropped = client_closed(&client, 50);
     }
     assert_true(dropped);
