@@ -101,6 +101,7 @@ typedef struct Ending {
     bool cut;          /* the result was cut at its limit */
     int32_t progress;  /* -1: none */
     Slice message;
+    Slice note; /* of ours about its lines: told behind its message */
     Slice result;
     Slice error;
     const Job *children; /* of J: lines: type and payload only */

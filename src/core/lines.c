@@ -12,13 +12,15 @@
 #define COUNT_DIGITS    18         /* of <<N: fits any integer */
 #define PERCENT_MAX     100
 #define RESULT_HEAD_MAX 32 /* "R: 200 <<N" with one digit more than N may have */
+#define NOTE_BYTES_MAX  80 /* of a refused line */
 
 static const struct Prefix {
     const char *text;
     LineKind kind;
 } prefixes[] = {
-    { "J: ", LINE_CHILD },    { "#J: ", LINE_CHILD }, { "J!: ", LINE_CHILD_NOW },
-    { "P: ", LINE_PROGRESS }, { "R: ", LINE_RESULT },
+    { "J: ", LINE_CHILD },    { "#J: ", LINE_CHILD },  { "J!: ", LINE_CHILD_NOW },
+    { "P: ", LINE_PROGRESS }, { "R: ", LINE_RESULT },  { "J:", LINE_REFUSED },
+    { "#J:", LINE_REFUSED },  { "J!:", LINE_REFUSED },
 };
 #define PREFIXES (sizeof prefixes / sizeof prefixes[0])
 
@@ -70,13 +72,22 @@ static bool take_space(Slice *rest)
     return true;
 }
 
-static bool parse_child(Slice rest, LineEvent *event)
+static void refuse(Slice line, const char *why, LineEvent *event)
 {
-    if (!memchr(rest.data, '|', rest.bytes))
-        return false;
+    *event =
+        (LineEvent){ .kind = LINE_REFUSED, .type = slice_text(why), .payload = line };
+}
+
+static void parse_child(Slice line, Slice rest, LineEvent *event)
+{
+    if (!rest.bytes || !memchr(rest.data, '|', rest.bytes)) {
+        refuse(line, "there is no | between type and payload", event);
+        return;
+    }
     event->type = slice_cut(&rest, '|');
     event->payload = rest;
-    return name_valid(event->type);
+    if (!name_valid(event->type))
+        refuse(line, "no type can have this name", event);
 }
 
 static bool parse_progress(Slice rest, LineEvent *event)
@@ -143,7 +154,11 @@ static bool parse_line(LineParser *parser, Slice line, LineEvent *event)
         switch (event->kind) {
         case LINE_CHILD:
         case LINE_CHILD_NOW:
-            return rest.bytes && parse_child(rest, event);
+            parse_child(line, rest, event);
+            return true;
+        case LINE_REFUSED:
+            refuse(line, "a space belongs behind its colon", event);
+            return true;
         case LINE_PROGRESS:
             return parse_progress(rest, event);
         case LINE_RESULT:
@@ -176,6 +191,8 @@ static void keep(LineParser *parser, Slice part)
                          : 0;
         parser->cut = true;
     } else if (!is_result && kept > LINE_BYTES_MAX) {
+        char first = parser->line.bytes ? parser->line.data[0] : part.data[0];
+        parser->too_long = first != 'P';
         buf_done(&parser->line);
         parser->mode = LINE_SKIP;
         return;
@@ -184,6 +201,15 @@ static void keep(LineParser *parser, Slice part)
     parser->mode = may_mean(buf_slice(&parser->line)) ? LINE_KEEP : LINE_SKIP;
     if (parser->mode == LINE_SKIP)
         buf_clear(&parser->line);
+}
+
+static bool tell_too_long(LineParser *parser, LineEvent *event)
+{
+    bool told = parser->too_long;
+    parser->too_long = false;
+    if (told)
+        refuse((Slice){ 0 }, "it is longer than 16 MiB", event);
+    return told;
 }
 
 /* At the start of a line or inside one that may mean something. True with an event. */
@@ -197,7 +223,7 @@ static bool take_line(LineParser *parser, Slice *rest, LineEvent *event)
     if (!newline) {
         keep(parser, *rest);
         *rest = slice_from(*rest, rest->bytes);
-        return false;
+        return tell_too_long(parser, event);
     }
     Slice line = slice_of(rest->data, (size_t)(newline - rest->data));
     *rest = slice_from(*rest, line.bytes + 1);
@@ -208,7 +234,10 @@ static bool take_line(LineParser *parser, Slice *rest, LineEvent *event)
     }
     parser->mode = LINE_START;
     bool too_long = line.bytes > LINE_BYTES_MAX && line.data[0] != 'R';
-    bool found = !too_long && parse_line(parser, line, event);
+    if (too_long)
+        parser->too_long = line.data[0] != 'P';
+    bool found =
+        tell_too_long(parser, event) || (!too_long && parse_line(parser, line, event));
     if (parser->mode == LINE_COUNTED)
         parser->handed = false; /* parse_result emptied the buffer for the result */
     else
@@ -294,4 +323,25 @@ void line_done(LineParser *parser)
 {
     buf_done(&parser->line);
     *parser = (LineParser){ .result_bytes_max = parser->result_bytes_max };
+}
+
+void line_note_add(LineNote *note, const LineEvent *refused)
+{
+    if (note->count++)
+        return;
+    Slice line = refused->payload;
+    if (line.bytes > NOTE_BYTES_MAX)
+        line.bytes = NOTE_BYTES_MAX;
+    if (line.bytes)
+        buf_printf(&note->first, "`" SLICE_FMT "%s`: ", SLICE_ARG(line),
+                   line.bytes < refused->payload.bytes ? "..." : "");
+    else
+        buf_add_text(&note->first, "a J: line: ");
+    buf_add_slice(&note->first, refused->type);
+}
+
+void line_note_done(LineNote *note)
+{
+    buf_done(&note->first);
+    *note = (LineNote){ 0 };
 }

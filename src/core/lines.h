@@ -7,9 +7,10 @@
  *     R: 200 result       status and result
  *     R: 200 <<N          the same, the result being the N bytes after this line
  *
- * At the start of a line only; whatever is not exactly so is log. The parser is fed
- * pieces of any size, keeps only the unfinished line it cares about, and gives the same
- * answers however the pieces were cut. */
+ * At the start of a line only; whatever is not exactly so is log, and a J line that is
+ * not is told as refused besides: its author meant a job. The parser is fed pieces of any
+ * size, keeps only the unfinished line it cares about, and gives the same answers however
+ * the pieces were cut. */
 #ifndef CORE_LINES_H
 #define CORE_LINES_H
 
@@ -26,6 +27,7 @@ typedef enum LineKind {
     LINE_CHILD_NOW, /* type, payload */
     LINE_PROGRESS,  /* number: percent; payload: message */
     LINE_RESULT,    /* number: code; payload: result; cut */
+    LINE_REFUSED,   /* type: why; payload: the line, none if it was too long */
 } LineKind;
 
 typedef struct LineEvent {
@@ -50,8 +52,15 @@ typedef struct LineParser {
     uint64_t left;           /* LINE_COUNTED: bytes still to come */
     int32_t code;            /* LINE_COUNTED */
     bool cut;
-    bool handed; /* `line` holds what the last event borrowed */
+    bool too_long; /* the line in hand was meant to be a job */
+    bool handed;   /* `line` holds what the last event borrowed */
 } LineParser;
+
+/* Lines that were refused: how many, and the first with its reason, for people. */
+typedef struct LineNote {
+    uint64_t count;
+    Buf first;
+} LineNote;
 
 /* Takes bytes off *rest up to the end of the next line that means something. False
  * when *rest is used up without one. */
@@ -61,5 +70,8 @@ bool line_next(LineParser *parser, Slice *rest, LineEvent *out_event);
 bool line_end(LineParser *parser, LineEvent *out_event);
 
 void line_done(LineParser *parser);
+
+void line_note_add(LineNote *note, const LineEvent *refused);
+void line_note_done(LineNote *note);
 
 #endif

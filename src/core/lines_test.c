@@ -65,17 +65,57 @@ static void everything_else_is_log(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "",           "\n",         "J:mail|x\n",  " J: mail|x\n",   "j: mail|x\n",
-        "J: mail\n",  "J: |x\n",    "J: \n",       "J: ma il|x\n",   "J: ../x|y\n",
+        "",           "\n",         "j:mail|x\n",  " J: mail|x\n",   "j: mail|x\n",
         "##J: a|b\n", "#J!: a|b\n", "J! : a|b\n",  "P: \n",          "P: 101\n",
         "P: x 1\n",   "P: -1\n",    "P: 45half\n", "R: \n",          "R: 20\n",
         "R: 2000\n",  "R: 600 x\n", "R: 099\n",    "R: 200x\n",      "R:200 x\n",
         "P",          "J",          "#",           "JJ: mail|x\n",   "log J: a|b\n",
-        "R: abc\n",   "PP: 45 x\n", "\r\nlog\r\n", "J:\tmail|x\n",   "R\n: 200 x\n",
+        "R: abc\n",   "PP: 45 x\n", "\r\nlog\r\n", "J;\tmail|x\n",   "R\n: 200 x\n",
         "P\n",        "J\n: a|b\n", "#\nJ\n!\n:",  "logJ: mail|x\n", "R: 200x <<3\nabc",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         expect(lines[i], "");
+}
+
+/* Its author meant a job: the line, and what is wrong with it. */
+static void a_line_that_is_nearly_a_job_is_refused(void **state)
+{
+    (void)state;
+#define REFUSED(why, line) "4 0 [" why "] [" line "]\n"
+#define NO_BAR             "there is no | between type and payload"
+#define NO_NAME            "no type can have this name"
+#define NO_SPACE           "a space belongs behind its colon"
+    expect("J: mail\n", REFUSED(NO_BAR, "J: mail"));
+    expect("J: \n", REFUSED(NO_BAR, "J: "));
+    expect("J: {\"type\":\"mail\"}\n", REFUSED(NO_BAR, "J: {\"type\":\"mail\"}"));
+    expect("J: |x\n", REFUSED(NO_NAME, "J: |x"));
+    expect("#J: ma il|x\nJ: t|1", REFUSED(NO_NAME, "#J: ma il|x") "0 0 [t] [1]\n");
+    expect("J!: ../x|y", REFUSED(NO_NAME, "J!: ../x|y"));
+    expect("J:mail|x\n", REFUSED(NO_SPACE, "J:mail|x"));
+    expect("J!:\tmail|x\n", REFUSED(NO_SPACE, "J!:\tmail|x"));
+    expect("#J:\n", REFUSED(NO_SPACE, "#J:"));
+}
+
+static void the_first_refused_line_is_noted_and_all_are_counted(void **state)
+{
+    (void)state;
+    LineNote note = { 0 };
+    char line[100];
+    memset(line, 'x', sizeof line);
+    LineEvent refused = { .kind = LINE_REFUSED,
+                          .type = SLICE_LITERAL("why"),
+                          .payload = slice_of(line, sizeof line) };
+    line_note_add(&note, &refused);
+    refused.payload = SLICE_LITERAL("J: y");
+    line_note_add(&note, &refused);
+    assert_int_equal(note.count, 2);
+    assert_memory_equal(note.first.data + 1, line, 80);
+    assert_string_equal(buf_cstr(&note.first) + 81, "...`: why");
+    line_note_done(&note);
+    refused.payload.bytes = 0;
+    line_note_add(&note, &refused);
+    assert_string_equal(buf_cstr(&note.first), "a J: line: why");
+    line_note_done(&note);
 }
 
 static void the_last_line_needs_no_newline(void **state)
@@ -158,11 +198,15 @@ static void long_lines_cost_no_memory(void **state)
 
     Slice rest = SLICE_LITERAL("\nJ: t|");
     assert_false(line_next(&parser, &rest, &event));
+    int refused = 0;
     for (int i = 0; i < 64; i++) {
         rest = slice_of(block, sizeof block);
-        assert_false(line_next(&parser, &rest, &event));
+        refused += line_next(&parser, &rest, &event);
         assert_true(parser.line.capacity <= 2 * LINE_BYTES_MAX);
     }
+    assert_int_equal(refused, 1);
+    assert_true(event.kind == LINE_REFUSED &&
+                slice_is(event.type, "it is longer than 16 MiB"));
     assert_int_equal(parser.line.capacity, 0);
     rest = SLICE_LITERAL("\nP: 7\n");
     assert_true(line_next(&parser, &rest, &event));
@@ -175,6 +219,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_form_is_known),
         cmocka_unit_test(everything_else_is_log),
+        cmocka_unit_test(a_line_that_is_nearly_a_job_is_refused),
+        cmocka_unit_test(the_first_refused_line_is_noted_and_all_are_counted),
         cmocka_unit_test(the_last_line_needs_no_newline),
         cmocka_unit_test(a_result_is_cut_at_its_limit),
         cmocka_unit_test(pieces_do_not_matter),

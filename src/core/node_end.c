@@ -95,6 +95,22 @@ static int64_t end_ms(const Node *node, const Running *running, const Ending *en
     return told ? ending->ended_ms : node->now.wall_ms;
 }
 
+/* What the job told last, and behind it what is to be said of its lines. */
+static Slice last_message(Node *node, const Running *running, const Ending *ending)
+{
+    Slice told = ending->message.bytes ? ending->message : buf_slice(&running->message);
+    if (!ending->note.bytes)
+        return node_keep(node, told);
+    Buf both = { 0 };
+    buf_add_slice(&both, told);
+    if (told.bytes)
+        buf_add_text(&both, "; ");
+    buf_add_slice(&both, ending->note);
+    Slice kept = node_keep(node, buf_slice(&both));
+    buf_done(&both);
+    return kept;
+}
+
 static void record_end(Node *node, Running *running, const Ending *ending,
                        const Verdict *verdict, const Outcome *outcome)
 {
@@ -114,8 +130,7 @@ static void record_end(Node *node, Running *running, const Ending *ending,
     op->error = node_keep(node, buf_slice(&error));
     op->result =
         running->drop_result ? (Slice){ NULL, 0 } : node_keep(node, ending->result);
-    op->message = node_keep(node, ending->message.bytes ? ending->message
-                                                        : buf_slice(&running->message));
+    op->message = last_message(node, running, ending);
     op->reason = node_keep(node, buf_slice(&running->reason));
     buf_done(&error);
 }

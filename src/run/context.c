@@ -66,8 +66,10 @@ static void context_free(Runner *runner, Context *context)
         at = &(*at)->next;
     *at = context->next;
     close_all(runner, context);
-    for (size_t i = context->first; i < context->count; i++)
+    for (size_t i = context->first; i < context->count; i++) {
         buf_done(&context->jobs[i].children);
+        line_note_done(&context->jobs[i].refused);
+    }
     mem_free(context->jobs);
     reply_done(&context->replies);
     buf_done(&context->input);

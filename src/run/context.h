@@ -34,6 +34,7 @@ typedef struct ContextJob {
     Buf children; /* packed: see RunAnswer */
     uint64_t child_count;
     uint64_t now_count;
+    LineNote refused;
     int64_t logged[OUTPUT_STREAMS]; /* bytes of its log so far */
 } ContextJob;
 

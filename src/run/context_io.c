@@ -90,6 +90,7 @@ void context_tell_started(Runner *runner, Context *context)
 void context_job_over(Runner *runner, Context *context, ContextJob *job)
 {
     buf_done(&job->children);
+    line_note_done(&job->refused);
     job->done = true;
     if (context->in_order) { /* the next one begins a line of its own */
         line_done(&context->lines);
@@ -125,6 +126,11 @@ static void take_child(Runner *runner, ContextJob *job, const Reply *reply)
 static void give_children(Runner *runner, RunAnswer *answer, const ContextJob *job)
 {
     Buf *children = &runner->answers->children;
+    Buf *notes = &runner->answers->message;
+    answer->refused = job->refused.count;
+    answer->note_at = notes->bytes;
+    answer->note_bytes = job->refused.first.bytes;
+    buf_add_slice(notes, buf_slice(&job->refused.first));
     if (!job->child_count)
         return;
     answer->children_at = children->bytes;
@@ -175,6 +181,9 @@ static void take_line(Runner *runner, Context *context, const LineEvent *event)
     case LINE_PROGRESS:
         if (!context->whole) /* else of which of them? */
             take_progress(runner, first, &reply);
+        break;
+    case LINE_REFUSED:
+        line_note_add(&first->refused, event);
         break;
     }
 }

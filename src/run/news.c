@@ -39,6 +39,7 @@ void run_news_free(RunNews *news)
     buf_done(&news->text);
     buf_done(&news->message);
     buf_done(&news->children);
+    line_note_done(&news->refused);
     mem_free(news->children_path);
     mem_free(news->answers);
     mem_free(news);
@@ -112,7 +113,9 @@ static void tell_said(RunNews *news, RunAttempt *attempt)
     news->message = said->message;
     news->children = said->children;
     news->child_count = said->child_count;
+    news->refused = said->refused;
     said->result = said->message = said->children = (Buf){ 0 };
+    said->refused = (LineNote){ 0 };
     if (said->children_bytes) {
         Buf path = { 0 };
         buf_printf(&path, "%s/children", attempt->dir);

@@ -13,6 +13,7 @@
 
 #include "base/mailbox.h"
 #include "core/job.h"
+#include "core/lines.h"
 #include "launch/protocol.h"
 #include "run/output.h"
 
@@ -166,6 +167,9 @@ typedef struct RunAnswer {
     size_t children_at; /* in RunNews.children: packed, RUN_CHILD_TYPE and _PAYLOAD */
     size_t children_bytes;
     uint64_t child_count;
+    uint64_t refused; /* J: lines that are no jobs, */
+    size_t note_at;   /* and the first of them, in RunNews.message */
+    size_t note_bytes;
 } RunAnswer;
 enum { RUN_CHILD_TYPE = 1, RUN_CHILD_PAYLOAD = 2 };
 
@@ -189,6 +193,7 @@ typedef struct RunNews {
     char *children_path; /* RUN_ENDED: the same, in a file, when they are many, and
                           * before those in `children`; there until runner_forget */
     uint64_t child_count;
+    LineNote refused;   /* RUN_ENDED: J: lines that are no jobs */
     RunAnswer *answers; /* RUN_ANSWERS */
     size_t answer_count;
     size_t answer_capacity;

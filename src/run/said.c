@@ -32,6 +32,8 @@ typedef enum SaidTag {
     TAG_LINE_LEFT,
     TAG_LINE_CODE,
     TAG_LINE_CUT,
+    TAG_REFUSED,
+    TAG_REFUSED_FIRST,
 } SaidTag;
 
 void said_init(Said *said, const char *dir, size_t result_bytes_max)
@@ -46,6 +48,7 @@ void said_done(Said *said)
     buf_done(&said->result);
     buf_done(&said->message);
     buf_done(&said->children);
+    line_note_done(&said->refused);
     if (said->children_fd >= 0)
         close(said->children_fd);
     said->children_fd = -1;
@@ -119,6 +122,9 @@ static void take(Said *said, const LineEvent *event, const SaidSink *sink)
         buf_clear(&said->result);
         buf_add_slice(&said->result, event->payload);
         return;
+    case LINE_REFUSED:
+        line_note_add(&said->refused, event);
+        return;
     }
 }
 
@@ -182,6 +188,8 @@ Err said_save(Said *said)
     pack_int(&out, TAG_LINE_LEFT, (int64_t)said->parser.left);
     pack_int(&out, TAG_LINE_CODE, said->parser.code);
     pack_int(&out, TAG_LINE_CUT, said->parser.cut);
+    pack_int(&out, TAG_REFUSED, (int64_t)said->refused.count);
+    pack_bytes(&out, TAG_REFUSED_FIRST, buf_slice(&said->refused.first));
     Err err = replace(said, "said", buf_slice(&out));
     buf_done(&out);
     return err;
@@ -247,6 +255,12 @@ static void load_field(Said *said, const PackField *field)
         break;
     case TAG_LINE_CUT:
         said->parser.cut = field->number != 0;
+        break;
+    case TAG_REFUSED:
+        said->refused.count = (uint64_t)field->number;
+        break;
+    case TAG_REFUSED_FIRST:
+        buf_add_slice(&said->refused.first, field->bytes);
         break;
     }
 }

@@ -28,6 +28,7 @@ typedef struct Said {
     bool children_failed;   /* the disk took no more */
     uint64_t child_count;
     uint64_t now_count; /* J!: lines so far */
+    LineNote refused;
 } Said;
 
 /* Told of a J!: line; `number` counts them from 1. */

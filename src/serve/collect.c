@@ -308,6 +308,26 @@ static void children_from_file(Daemon *daemon, const RunNews *news, Ending *endi
                 ending);
 }
 
+/* Meant to be jobs, and none: nothing is dropped in silence. */
+static Slice refused_lines(Daemon *daemon, JobId job, uint64_t count, Slice first)
+{
+    char id[ID_TEXT_BYTES];
+    char quoted[LOG_QUOTE_BYTES];
+    Buf text = { 0 };
+    if (!count)
+        return (Slice){ NULL, 0 };
+    log_event(LOG_WARN, "job.lines_refused", "job=%s count=%llu first=%s",
+              id_text(job, id), (unsigned long long)count, log_quote(first, quoted));
+    if (count == 1)
+        buf_printf(&text, "a line was refused: " SLICE_FMT, SLICE_ARG(first));
+    else
+        buf_printf(&text, "%llu lines were refused, the first: " SLICE_FMT,
+                   (unsigned long long)count, SLICE_ARG(first));
+    Slice note = slice_copy(&daemon->step, buf_slice(&text));
+    buf_done(&text);
+    return note;
+}
+
 static void take_ended(Daemon *daemon, RunNews *news)
 {
     Event *event = daemon_event(daemon, EVENT_ENDED);
@@ -324,6 +344,8 @@ static void take_ended(Daemon *daemon, RunNews *news)
         .progress = news->end.progress,
         .message = buf_slice(&news->message),
         .result = buf_slice(&news->text),
+        .note = refused_lines(daemon, news->id, news->refused.count,
+                              buf_slice(&news->refused.first)),
     };
     if (news->children_path)
         children_from_file(daemon, news, ending);
@@ -400,6 +422,10 @@ static void take_answers_of_contexts(Daemon *daemon, const RunNews *news)
         event->attempt = answer->attempt;
         event->ending = answer_ending(
             answer, slice_of(news->text.data + answer->text_at, answer->text_bytes));
+        if (answer->refused)
+            event->ending.note = refused_lines(
+                daemon, answer->id, answer->refused,
+                slice_of(news->message.data + answer->note_at, answer->note_bytes));
         if (answer->child_count)
             packed_children(daemon,
                             slice_of(news->children.data + answer->children_at,

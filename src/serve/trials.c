@@ -142,7 +142,8 @@ static void ended(Daemon *daemon, Trying *trying, const Event *event)
     trial->run_ms = now_boot - trying->begun_boot;
     trial->result = slice_copy(&call->arena, ending.result);
     trial->progress = ending.progress;
-    trial->message = slice_copy(&call->arena, ending.message);
+    trial->message =
+        slice_copy(&call->arena, ending.message.bytes ? ending.message : ending.note);
     trial->children = children_of(trying, &ending, &call->arena);
     for (unsigned stream = 0; stream < OUTPUT_STREAMS; stream++)
         trial->output[stream] =

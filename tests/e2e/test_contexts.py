@@ -346,7 +346,10 @@ def test_what_is_returned_goes_before_what_is_printed(mine):
     id = mine.add("t")
     assert mine.results([id]) == ["mine"]
     assert "forged" in mine.log(id) and "P: 99" in mine.log(id)
-    assert mine.until(id)["progress"] is None
+    job = mine.until(id)
+    assert job["progress"] is None # and what was meant to be a job is told
+    assert job["message"] == \
+        "a line was refused: `J: child/no`: there is no | between type and payload"
     child, = wait_for(lambda: mine.of("othertenant-type"), SECONDS)
     assert (child["tenant"], child["payload"]) == (mine.name, "x")
     assert mine.api.all(tenant="othertenant") == []

@@ -876,13 +876,17 @@ def test_progress(api, home):
 
 # --- children (S2.47, S2.48, S2.119, S2.120) ------------------------------------------
 
-def test_j_lines_become_jobs(api):
+def test_j_lines_become_jobs(node, api):
     id = ran(api, "echo 'J: child.one|first payload'; echo '#J: child.two|second'; "
                   "echo ' J: no|no'; echo 'J: not a name|x'; echo 'J:child|no space'",
              protocol=True)["id"]
     children = sorted(api.all(parent=id), key=lambda job: job["id"])
     assert [(job["type"], job["payload"]) for job in children] == [
         ("child.one", "first payload"), ("child.two", "second")]
+    told = "`J: not a name|x`: no type can have this name"
+    assert api.job(id)["message"] == f"2 lines were refused, the first: {told}"
+    wait_for(lambda: f'event=job.lines_refused job={id} count=2 first="{told}"' in node.log(),
+             message=lambda: node.tail())
     for job in children:
         assert (job["parent"], job["tenant"], job["state"]) == (id, "default", "blocked")
 
