@@ -77,14 +77,19 @@ static void on_message(void *context, const LaunchMessage *message)
     note(context, message);
 }
 
-static void on_item(void *context, const LaunchMessage *message, int out_r, int err_r)
+static void close_items(const Fixture *f)
 {
-    Fixture *f = context;
-    note(f, message);
     if (f->item_out >= 0)
         close(f->item_out);
     if (f->item_err >= 0)
         close(f->item_err);
+}
+
+static void on_item(void *context, const LaunchMessage *message, int out_r, int err_r)
+{
+    Fixture *f = context;
+    note(f, message);
+    close_items(f);
     f->item_out = out_r;
     f->item_err = err_r;
 }
@@ -162,31 +167,19 @@ static int setup(void **state)
 /* The letter of its state in /proc, or '-' when it is gone. */
 static char state_of(pid_t pid)
 {
-    char path[64];
-    char stat[512] = "";
+    char path[64], state = '-';
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return '-';
-    ssize_t bytes = read(fd, stat, sizeof stat - 1);
-    close(fd);
-    const char *rest = bytes > 0 ? strrchr(stat, ')') : NULL;
-    return rest ? rest[2] : '-';
+    FILE *stat = fopen(path, "re");
+    bool read = stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1;
+    if (stat)
+        fclose(stat);
+    return read ? state : '-';
 }
 
 /* A process that no one has waited for yet is dead all the same. */
 static bool alive(pid_t pid)
 {
-    char state = state_of(pid);
-    return state != '-' && state != 'Z' && state != 'X';
-}
-
-static void wait_stopped(pid_t pid)
-{
-    int64_t give_up_ms = clock_now().boot_ms + WAIT_MS;
-    while (state_of(pid) != 'T' && clock_now().boot_ms < give_up_ms)
-        usleep(1000);
-    assert_int_equal(state_of(pid), 'T');
+    return !strchr("-ZX", state_of(pid));
 }
 
 static void wait_dead(pid_t pid)
@@ -223,10 +216,7 @@ static int teardown(void **state)
     snprintf(path, sizeof path, "%s/" LAUNCH_LOG, f->dir);
     unlink(path);
     assert_int_equal(rmdir(f->dir), 0);
-    if (f->item_out >= 0)
-        close(f->item_out);
-    if (f->item_err >= 0)
-        close(f->item_err);
+    close_items(f);
     mem_free(f);
     return 0;
 }
@@ -322,17 +312,15 @@ static void expect_output(Fixture *f, Try *try, const char *output)
 static void an_end_is_told_as_it_was(void **state)
 {
     Fixture *f = *state;
-    Try exits = { .id = 1, .argv = { "/bin/sh", "-c", "exit 3" } };
-    Try killed = { .id = 2, .argv = { "/bin/sh", "-c", "kill -USR1 $$" } };
+    Try exits = { .id = 1, .argv = { "/bin/sh", "-c", "exit 3" } },
+        killed = { .id = 2, .argv = { "/bin/sh", "-c", "kill -USR1 $$" } };
     start(f, &exits);
     start(f, &killed);
     const LaunchMessage *started = expect(f, LAUNCH_STARTED, 1);
-    assert_true(started->pid > 1);
-    assert_int_equal(started->flags, 42);
+    assert_true(started->pid > 1 && started->flags == 42);
     const LaunchMessage *end = expect(f, LAUNCH_EXITED, 1);
     assert_int_equal(end->status, 3 << 8);
-    assert_true(end->ended_wall_ms >= end->started_wall_ms);
-    assert_true(end->usage.rss_max_kb > 0);
+    assert_true(end->ended_wall_ms >= end->started_wall_ms && end->usage.rss_max_kb > 0);
     assert_int_equal(end->leftover, 0);
     end = expect(f, LAUNCH_EXITED, 2);
     assert_int_equal(WTERMSIG(end->status), SIGUSR1);
@@ -468,15 +456,13 @@ static void a_stopped_job_can_go_on_or_be_ended(void **state)
         start_job(f, &try, "tick");
         read_line(try.out_r, line, sizeof line);
         launch_signal(f->client, id, 1, SIGSTOP);
-        wait_stopped(expect(f, LAUNCH_STARTED, id)->pid);
-        int flags = fcntl(try.out_r, F_GETFL);
-        fcntl(try.out_r, F_SETFL, flags | O_NONBLOCK);
-        while (read(try.out_r, line, sizeof line) > 0)
-            ;
-        usleep(20000);
-        assert_int_equal(read(try.out_r, line, 1), -1); /* it stands still */
+        while (state_of(expect(f, LAUNCH_STARTED, id)->pid) != 'T')
+            usleep(1000);
+        struct pollfd more = { .fd = try.out_r, .events = POLLIN };
+        while (poll(&more, 1, 0) == 1)
+            assert_true(read(try.out_r, line, sizeof line) > 0);
+        assert_int_equal(poll(&more, 1, 20), 0); /* it stands still */
         launch_signal(f->client, id, 1, SIGCONT);
-        fcntl(try.out_r, F_SETFL, flags);
         read_line(try.out_r, line, sizeof line);
         assert_string_equal(line, "tick");
         launch_signal(f->client, id, 1, SIGSTOP);
@@ -742,10 +728,10 @@ static void a_thousand_jobs_leave_nothing(void **state)
         launch_forget(f->client, id, 1);
         close_pipes(&try);
         f->seen_count = 0;
-        if (id == 10) {
-            list(f); /* what was said before is done when this is answered */
-            fds_before = count_lines(fds);
-        }
+        if (id != 10)
+            continue;
+        list(f); /* what was said before is done when this is answered */
+        fds_before = count_lines(fds);
     }
     list(f);
     assert_int_equal(f->seen_count, 0);
