@@ -268,8 +268,8 @@ static Err open_node(Daemon *daemon, Error *why)
     uint32_t owner = cluster_owner(daemon);
     Load lanes = { .kind = LOAD_LANES, .owner = owner };
     err = load_into(daemon, &lanes, node_load_lane, why);
-    if (!err && !owner)
-        err = daemon_load_held(daemon, why);
+    if (!err)
+        err = daemon_load_held(daemon, owner, why);
     if (err)
         return err;
     Load running = { .kind = LOAD_RUNNING, .lock = options.sysid, .owner = owner };

@@ -6,6 +6,7 @@
 #include "serve/alerts.h"
 #include "serve/notices.h"
 #include "serve/security.h"
+#include "store/frozen.h"
 
 typedef struct StoredTable {
     Node *node;
@@ -75,21 +76,22 @@ void daemon_declare(Daemon *daemon)
                  daemon->options.declared ? *daemon->options.declared : NULL);
 }
 
+typedef struct Held {
+    Node *node;
+    uint32_t owner;
+} Held;
+
 static void take_held(void *context, const Job *job)
 {
-    node_load_held(context, job);
+    const Held *held = context;
+    if (!held->owner || job_owner(job) == held->owner)
+        node_load_held(held->node, job);
 }
 
-/* They count for the wait of their lanes; the newest are enough. */
-Err daemon_load_held(Daemon *daemon, Error *why)
+/* They count for the wait of their lanes. */
+Err daemon_load_held(Daemon *daemon, uint32_t owner, Error *why)
 {
-    JobQuery query = { .limit = QUERY_LIMIT_MAX };
-    Arena arena = { 0 };
-    QueryEnd end;
-    JobSink sink = { take_held, daemon->node };
-    Err err = query_parse(SLICE_LITERAL("state:held"), &arena, &query, why);
-    if (!err)
-        err = daemon->store->kind->query(daemon->store, &query, &sink, &end, why);
-    arena_done(&arena);
-    return err;
+    Held held = { daemon->node, owner };
+    JobSink sink = { take_held, &held };
+    return frozen_each(daemon->store, &sink, why);
 }

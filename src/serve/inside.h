@@ -185,7 +185,7 @@ void daemon_trials_drop(Daemon *daemon);
 /* definitions.c */
 MUST_CHECK Err daemon_load_definitions(Daemon *daemon, Error *why);
 MUST_CHECK Err daemon_load_versions(Daemon *daemon, Error *why); /* of what runs */
-MUST_CHECK Err daemon_load_held(Daemon *daemon, Error *why);     /* for lanes' waits */
+MUST_CHECK Err daemon_load_held(Daemon *daemon, uint32_t owner, Error *why);
 void daemon_declare(Daemon *daemon); /* what the file says now */
 
 /* doors.c, daemon.c */

@@ -36,6 +36,7 @@ typedef struct SceneRow {
 /* Each list ends with a row of NULL. */
 extern const SceneRow scenes_of_jobs[];
 extern const SceneRow scenes_of_the_rest[];
+extern const SceneRow scenes_of_dispatch[];
 extern const SceneRow scenes_of_links[];
 extern const SceneRow scenes_of_clusters[];
 

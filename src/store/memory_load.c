@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_load.c - loads and queries of the memory store: see memory.h. */
 #include "base/pack.h"
+#include "store/frozen.h"
 #include "store/memory_inside.h"
 
 #include <stdlib.h>
@@ -252,7 +253,8 @@ Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
 /* The tour in which each ready job's turn comes: its place in its own lane. */
 typedef struct Turn {
     const Job *job;
-    const Job *head; /* of its lane */
+    JobId head;       /* of its lane */
+    int64_t since_ms; /* when its lane began to wait */
     size_t tour;
 } Turn;
 
@@ -262,7 +264,9 @@ static int by_turn(const void *a, const void *b)
     const Turn *second = b;
     if (first->tour != second->tour)
         return first->tour < second->tour ? -1 : 1;
-    return by_dt(&first->head, &second->head);
+    if (first->since_ms != second->since_ms)
+        return first->since_ms < second->since_ms ? -1 : 1;
+    return first->head < second->head ? -1 : first->head > second->head;
 }
 
 /* Jobs of lanes with aging, in the places that jobs of their lane have. */
@@ -284,18 +288,24 @@ static void sort_aged_lanes(Found *ready, const Ages *ages)
     }
 }
 
-static void query_turns(const Memory *memory, const Ages *ages, Found *out)
+static void query_turns(const Memory *memory, const Ages *ages, const Frozen *frozen,
+                        Found *out)
 {
     Found ready = { 0 };
     find(memory, &(Load){ .kind = LOAD_LANES }, &ready);
     sort_aged_lanes(&ready, ages);
     Turn *turns = MEM_ARRAY(Turn, ready.count + 1);
     for (size_t i = 0; i < ready.count; i++) {
-        turns[i] = (Turn){ .job = ready.items[i], .head = ready.items[i] };
+        const Job *job = ready.items[i];
+        int64_t age_ms = ages_find(ages, job->tenant, job->queue);
+        turns[i] = (Turn){ .job = job,
+                           .head = job->id,
+                           .since_ms = frozen_since(frozen, job, age_ms) };
         for (size_t k = i; k-- > 0;) {
             if (!same_lane(ready.items[k], ready.items[i]))
                 continue;
             turns[i].head = turns[k].head;
+            turns[i].since_ms = turns[k].since_ms;
             turns[i].tour = turns[k].tour + 1;
             break;
         }
@@ -321,13 +331,17 @@ Err memory_query(Store *store, const JobQuery *query, const JobSink *sink,
     Memory *memory = memory_of(store);
     Found found = { 0 };
     Ages ages = { 0 };
+    Frozen frozen = { 0 };
     bool newest = query->order == QUERY_NEWEST;
     Err err = newest ? ERR_OK : ages_load(&ages, store, why);
+    if (!newest && !err)
+        err = frozen_load(&frozen, store, why);
     if (newest)
         query_newest(memory, query->before, &found);
     else
-        query_turns(memory, &ages, &found);
+        query_turns(memory, &ages, &frozen, &found);
     ages_done(&ages);
+    frozen_done(&frozen);
     uint32_t limit = store_query_limit(query);
     uint64_t matched = 0;
     uint32_t given = 0;

@@ -7,6 +7,7 @@
 #include "store/postgres_query.h"
 
 #include "base/times.h"
+#include "store/frozen.h"
 #include "store/postgres_load.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@
 typedef struct Search {
     Postgres *pg;
     Ages ages;
+    Frozen frozen;
     const JobQuery *query;
     const JobSink *sink;
     Buf conditions;   /* " AND ..." for each term that has one */
@@ -449,6 +451,22 @@ static LaneWalk *walk_of(LaneWalks *walks, const PgLaneKey *key)
     return walk;
 }
 
+static int64_t waits_since(const Search *search, const LaneWalk *walk)
+{
+    PgCatalog *catalog = &search->pg->catalog;
+    const PgLaneKey *lane = &walk->key;
+    uint32_t flags = lane->pull ? JOB_PULL : 0;
+    Job head = { .id = walk->head.id,
+                 .priority = ~walk->head.rank,
+                 .dt_ms = walk->head.dt_ms,
+                 .flags = flags | (lane->type ? JOB_SEGREGATED : 0),
+                 .tenant = pgcatalog_text(catalog, lane->tenant),
+                 .queue = pgcatalog_text(catalog, lane->queue) };
+    if (lane->type)
+        head.type = pgcatalog_text(catalog, lane->type);
+    return frozen_since(&search->frozen, &head, walk->age_ms);
+}
+
 static void find_walks(Search *search, LaneWalks *walks)
 {
     Postgres *pg = search->pg;
@@ -476,6 +494,7 @@ static void find_walks(Search *search, LaneWalks *walks)
     for (size_t i = 0; i < walks->count; i++) {
         fill(pg, &walks->items[i], NULL);
         walks->items[i].head = walks->items[i].keys[0];
+        walks->items[i].head.dt_ms = waits_since(search, &walks->items[i]);
     }
     if (walks->count)
         qsort(walks->items, walks->count, sizeof *walks->items, by_head);
@@ -528,7 +547,10 @@ Err postgres_query(Store *store, const JobQuery *query, const JobSink *sink,
                       .until_ms = clock_now().boot_ms + pg->scan_ms };
     QueryEnd end = { 0 };
     Err err = query->order == QUERY_DISPATCH ? ages_load(&search.ages, store, why) : 0;
+    if (!err && query->order == QUERY_DISPATCH)
+        err = frozen_load(&search.frozen, store, why);
     if (err) {
+        frozen_done(&search.frozen);
         ages_done(&search.ages);
         return err;
     }
@@ -543,6 +565,7 @@ Err postgres_query(Store *store, const JobQuery *query, const JobSink *sink,
     else
         search_dispatch(&search, &end);
     buf_done(&search.conditions);
+    frozen_done(&search.frozen);
     ages_done(&search.ages);
     arena_done(&search.arena);
     err = postgres_end_read(pg, "search", why);

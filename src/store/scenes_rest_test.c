@@ -534,57 +534,6 @@ static void queries_find_by_id(Scene *scene)
     assert_string_equal(scene_query(scene, text, 1), scene_ids(scene, below, 2));
 }
 
-/* Tour by tour: the head of every lane, longest waiting first, before any second. */
-static void dispatch_order_takes_turns(Scene *scene)
-{
-    JobId ids[6];
-    static const char *const queues[] = { "a", "a", "a", "b", "b", "c" };
-    for (size_t i = 0; i < 6; i++) {
-        Job *job = scene_job(scene, queues[i]);
-        job->dt_ms = SCENE_WALL - (int64_t)i; /* c has waited longest */
-        job->priority = i == 2 ? 7 : 5;
-        ids[i] = scene_add(scene, job);
-    }
-    const JobId order[] = { ids[5], ids[4], ids[2], ids[3], ids[1], ids[0] };
-    for (uint32_t limit = 0; limit < 3; limit++)
-        assert_string_equal(scene_query(scene, "!", limit), scene_ids(scene, order, 6));
-    const JobId of_b[] = { ids[4], ids[3] };
-    assert_string_equal(scene_query(scene, "!queue:b", 0), scene_ids(scene, of_b, 2));
-    const JobId high[] = { ids[2] };
-    assert_string_equal(scene_query(scene, "!priority:7", 0), scene_ids(scene, high, 1));
-    assert_string_equal(scene_query(scene, "!state:held", 0), "");
-}
-
-/* A queue with aging gives its jobs out in that order, page by page; others do not. */
-static void dispatch_order_knows_aging(Scene *scene)
-{
-    enum { JOBS = 70 };                     /* more than stores read of a lane at once */
-    QueueDef def = { .aging_milli = 1000 }; /* a point a minute */
-    JobId order[2 * JOBS];
-    Buf value = { 0 };
-    queue_pack(&value, &def);
-    Op op = scene_op(OP_PUT, 0);
-    op.table = SLICE_LITERAL(QUEUE_TABLE);
-    op.tenant = SLICE_LITERAL(SCENE_TENANT);
-    op.key = SLICE_LITERAL("aged");
-    op.value = buf_slice(&value);
-    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
-    buf_done(&value);
-    for (int i = 0; i < JOBS; i++) {
-        Job *job = scene_job(scene, "aged"); /* more urgent ones came that much later */
-        job->priority = 1 + i % 7;
-        job->dt_ms = SCENE_WALL + (int64_t)i * 61000 + job->priority * 60000;
-        order[2 * i] = scene_add(scene, job);
-        job = scene_job(scene, "plain");
-        job->priority = 5;
-        job->dt_ms = SCENE_WALL + 600000 + (int64_t)i;
-        order[2 * i + 1] = scene_add(scene, job);
-    }
-    for (uint32_t limit = 0; limit < 60; limit += 29)
-        assert_string_equal(scene_query(scene, "!", limit),
-                            scene_ids(scene, order, sizeof order / sizeof *order));
-}
-
 static void an_empty_store_answers(Scene *scene)
 {
     assert_string_equal(scene_query(scene, "", 0), "");
@@ -792,8 +741,6 @@ const SceneRow scenes_of_the_rest[] = {
     SCENE(keys_hold_until_they_expire),
     SCENE(queries_look_everywhere),
     SCENE(queries_find_by_id),
-    SCENE(dispatch_order_takes_turns),
-    SCENE(dispatch_order_knows_aging),
     SCENE(an_empty_store_answers),
     SCENE(every_step_between_states),
     { NULL, NULL },

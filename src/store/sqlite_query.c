@@ -2,6 +2,7 @@
 /* sqlite_query.c - see sqlite_query.h. */
 #include "store/sqlite_query.h"
 
+#include "store/frozen.h"
 #include "store/sqlite_load.h"
 #include "store/sqlite_terms.h"
 
@@ -37,6 +38,7 @@ typedef struct Search {
     const JobSink *sink;
     Terms terms;
     Ages ages;
+    Frozen frozen;
     Source sources[SOURCES_MAX];
     size_t source_count;
     Arena arena; /* of the job in hand */
@@ -356,6 +358,22 @@ static int by_head(const void *a, const void *b)
     return first->id < second->id ? -1 : first->id > second->id;
 }
 
+static int64_t waits_since(const Search *search, const LaneWalk *walk,
+                           const CatalogLane *lane)
+{
+    const Catalog *catalog = &search->sqlite->catalog;
+    uint32_t flags = lane->pull ? JOB_PULL : 0;
+    Job head = { .id = walk->head.id,
+                 .priority = ~walk->head.rank,
+                 .dt_ms = walk->head.dt_ms,
+                 .flags = flags | (lane->type ? JOB_SEGREGATED : 0),
+                 .tenant = catalog_text(catalog, lane->tenant),
+                 .queue = catalog_text(catalog, lane->queue) };
+    if (lane->type)
+        head.type = catalog_text(catalog, lane->type);
+    return frozen_since(&search->frozen, &head, walk->age_ms);
+}
+
 static void find_walks(Search *search, LaneWalks *walks)
 {
     Db *db = &search->sqlite->db;
@@ -372,6 +390,7 @@ static void find_walks(Search *search, LaneWalks *walks)
                                  catalog_text(catalog, entry->queue));
         fill(db, walk, NULL);
         walk->head = walk->keys[0];
+        walk->head.dt_ms = waits_since(search, walk, entry);
     }
     if (walks->count)
         qsort(walks->items, walks->count, sizeof *walks->items, by_head);
@@ -421,7 +440,10 @@ Err sqlite_query(Store *store, const JobQuery *query, const JobSink *sink,
                       .until_ms = clock_ms() + sqlite->scan_ms };
     QueryEnd end = { 0 };
     Err err = query->order == QUERY_DISPATCH ? ages_load(&search.ages, store, why) : 0;
+    if (!err && query->order == QUERY_DISPATCH)
+        err = frozen_load(&search.frozen, store, why);
     if (err) {
+        frozen_done(&search.frozen);
         ages_done(&search.ages);
         return err;
     }
@@ -438,6 +460,7 @@ Err sqlite_query(Store *store, const JobQuery *query, const JobSink *sink,
     }
     sqlite->sets = NULL;
     terms_done(&search.terms);
+    frozen_done(&search.frozen);
     ages_done(&search.ages);
     arena_done(&search.arena);
     err = db_end(&sqlite->db, "search", why);

@@ -82,8 +82,8 @@ typedef struct StoreKind {
 
     /* Jobs that match, in the query's order, at most query->limit (0: the default).
      * QUERY_DISPATCH gives ready jobs tour by tour: the k-th of every lane before any
-     * k+1st, lanes by how long their head has waited; within a lane in the order that
-     * the definition of its queue says (aging). Jobs that are held count for nothing. */
+     * k+1st, lanes by how long their head has waited, held ones included (S3.55); within
+     * a lane in the order that the definition of its queue says (aging). */
     Err (*query)(Store *store, const JobQuery *query, const JobSink *sink,
                  QueryEnd *out_end, Error *why);
 
