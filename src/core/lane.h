@@ -57,40 +57,43 @@ typedef struct Lane {
     uint64_t owed;    /* refused for lack of a resource: goes first, by this; 0: not */
     uint64_t tour;    /* the scheduling tour in which it is next offered */
     int64_t since_ms; /* while it is in a heap: since when its first job waits, */
-    JobId first_id;   /* and which one that is */
-    Heap *in;         /* offers, its sisters' rest, a manager's line; or NULL */
+    JobId first_id;   /* and which one that is, */
+    int64_t first_dt_ms;
+    int64_t first_priority; /* and where it stands in the lane's order */
+    Heap *in;               /* offers, its sisters' rest, a manager's line; or NULL */
+    uint32_t tenant;
+    uint32_t queue;
+    uint32_t type;  /* of a tenant that segregates them; 0: all of the queue's */
+    uint32_t reach; /* how many times longer than usual its window is; 0: as usual */
+    /* What every job that comes or goes looks at follows: another line or two. */
+    HeadList window;
+    size_t first; /* window.items[first] is the next job */
+    bool pull;
+    bool more;
+    bool loading;
+    bool overflow; /* more came than is kept: the load under way is void */
+    bool resting;  /* empty, but kept until the tour in which it had its turn is over */
+    bool wavers;   /* refused, but the answer may change without more of that resource */
+    bool shut;     /* its queue lets nothing start now */
+    bool scans;    /* its heads may be passed over: policy skip, backfill */
+    bool stuck;    /* it is asked again whenever anything changes */
+    struct Sisters *sisters;
     struct Manager *waits;    /* refused `refused` for lack of this */
     struct Manager *next_for; /* it has been let out of that one's line to try again */
+    int64_t age_ms;           /* waiting that is worth a point of priority; 0: none */
+    HeadList held;            /* the first of its held jobs, in order */
+    HeadList aside;
     JobId refused;
     int64_t lacks;          /* how much `refused` needs of it */
     struct Manager *lacked; /* in line or not, `lacked_by` waits for this one before */
     JobId lacked_by;        /* anything else that it needs; NULL: it lacks nothing */
-    bool wavers; /* ... but the answer may change without more of that resource */
-    bool shut;   /* its queue lets nothing start now */
-    bool scans;  /* its heads may be passed over: policy skip, backfill */
-    bool stuck;  /* it is asked again whenever anything changes */
     struct Lane *stuck_next;
     struct Lane *stuck_before;
     uint64_t asked; /* number of the pass in which it was last refused */
     struct Lane *shut_next;
-    struct Sisters *sisters;
     struct Lane *sister_next; /* of the same tenant */
     struct Lane *sister_before;
-    int64_t age_ms; /* waiting that is worth a point of priority; 0: none */
-    uint32_t tenant;
-    uint32_t queue;
-    uint32_t type; /* of a tenant that segregates them; 0: all of the queue's */
-    bool pull;
-    bool more;
-    bool loading;
-    bool overflow;  /* more came than is kept: the load under way is void */
-    bool resting;   /* empty, but kept until the tour in which it had its turn is over */
-    uint32_t reach; /* how many times longer than usual its window is; 0: as usual */
     int64_t asked_boot; /* when the store was last asked for more */
-    HeadList window;
-    size_t first; /* window.items[first] is the next job */
-    HeadList aside;
-    HeadList held; /* the first of its held jobs, in order */
 } Lane;
 
 #define LANE_ASIDE_MAX 1024

@@ -7,6 +7,8 @@
 
 #include <assert.h>
 
+#define NOT_OWED (UINT64_C(1) << 63) /* comes behind all that are */
+
 NodeSettings node_settings_default(void)
 {
     return (NodeSettings){
@@ -39,6 +41,15 @@ static bool lane_before(const HeapNode *a, const HeapNode *b)
     return left->first_id < right->first_id;
 }
 
+/* The same, as far as it can be said without looking at both. */
+static HeapKey lane_key(const HeapNode *node)
+{
+    const Lane *lane = (const Lane *)(const void *)node;
+    if (lane->owed)
+        return (HeapKey){ .major = lane->owed };
+    return (HeapKey){ .major = lane->tour | NOT_OWED, .minor = lane->since_ms };
+}
+
 static bool timer_before(const HeapNode *a, const HeapNode *b)
 {
     return ((const Running *)(const void *)a)->wake_boot <
@@ -55,6 +66,7 @@ Node *node_new(const NodeOptions *options)
     node->ids.node = options->number;
     node->turn = options->turn;
     node->offers.before = lane_before;
+    node->offers.key = lane_key;
     node->timers.before = timer_before;
     node->next_due_ms = INT64_MIN; /* unknown: ask the store first */
     node->limits_boot = TIME_NEVER;
@@ -576,7 +588,7 @@ void node_check(const Node *node)
         lane_check(lane);
         bool waits = lane->in || lane->shut || lane->stuck;
         assert(waits == (lane_count(lane) > 0 && !lane->pull));
-        assert((lane->offer.place != 0) == (lane->in != NULL));
+        assert((lane->offer.number != 0) == (lane->in != NULL));
         for (size_t i = lane->first; i < lane->window.count; i++)
             assert(!map_find(&node->running, lane->window.items[i].id));
     }

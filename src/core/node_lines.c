@@ -117,8 +117,11 @@ void node_lane_out(Node *node, Lane *lane)
 static void look_at_head(Lane *lane)
 {
     assert(!lane->in);
+    const Head *first = lane_first(lane);
     lane->since_ms = lane_since(lane);
-    lane->first_id = lane_first(lane)->id;
+    lane->first_id = first->id;
+    lane->first_dt_ms = first->dt_ms;
+    lane->first_priority = first->priority;
 }
 
 void node_lane_put(Heap *heap, Lane *lane)

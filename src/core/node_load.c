@@ -242,14 +242,27 @@ void node_lane_changed(Node *node, Lane *lane)
     node_lane_in(node, lane);
 }
 
+/* Whether the lane stays where it is in the heap of offers, by which its first job is
+ * compared, when this one comes. Looks at the lane alone: there may be many. */
+static bool stays(const Node *node, const Lane *lane, const Head *head)
+{
+    if (lane->in != &node->offers || lane->stuck || lane->age_ms)
+        return false;
+    if (head->priority != lane->first_priority)
+        return head->priority < lane->first_priority;
+    if (head->dt_ms != lane->first_dt_ms)
+        return head->dt_ms > lane->first_dt_ms;
+    return head->id > lane->first_id;
+}
+
 void node_ready(Node *node, const Head *ready)
 {
     bool misplaced = node_pull_misplaced(node, ready);
     const Head other = misplaced ? node_pull_replace(node, ready) : *ready;
     const Head *head = &other;
     Lane *lane = node_lane(node, head);
-    /* The heap compares by the first head, which may change: out while it does. */
-    node_lane_out(node, lane);
+    if (!stays(node, lane, head))
+        node_lane_out(node, lane);
     lane_put(lane, head, node_lane_limit(node, lane));
     node_lane_changed(node, lane);
     node->touched_pass = true;

@@ -447,7 +447,7 @@ void node_pull_begin(Node *node)
     MapEntry entry;
     for (size_t at = 0; map_next(&node->running, &at, &entry);) {
         Running *running = entry.value;
-        if (!is_pull(running) || running->timer.place)
+        if (!is_pull(running) || running->timer.number)
             continue;
         running->adopted = true;
         if (running->lease_ms < CLAIM_LEASE_MIN_MS)

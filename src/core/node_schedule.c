@@ -249,7 +249,7 @@ static void look_again(Node *node, ScheduleEntry *entry)
 {
     entry_plan(node, entry);
     entry->due_ms = node->now.wall_ms + TICK_MS;
-    if (entry->due.place)
+    if (entry->due.number)
         heap_fix(&node->schedule_due, &entry->due);
 }
 
