@@ -13,6 +13,7 @@
 #define RENEWALS     5   /* within the lease */
 #define MARGIN_PARTS 10  /* of the lease: kept between the last job's end and its own */
 #define WAIT_MS      200 /* between two looks */
+#define HINTED_MS    10  /* likewise, however many hints come */
 #define REJOIN_TRIES 3
 
 typedef struct ClusterNews {
@@ -231,8 +232,9 @@ static void *link_run(void *context)
         ClusterNews *news = look(link);
         if (news)
             mailbox_put(&link->box, &news->mail);
+        usleep(HINTED_MS * 1000);
         pause_ms = pause_ms < WAIT_MS ? pause_ms : WAIT_MS;
-        wait_for_hint(link, clock_now().boot_ms + pause_ms);
+        wait_for_hint(link, clock_now().boot_ms + pause_ms - HINTED_MS);
     }
     return NULL;
 }

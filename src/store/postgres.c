@@ -159,10 +159,17 @@ static Err postgres_counts(Store *store, CountSink *sink, void *context, Error *
     return postgres_end_read(pg, "read counts", why);
 }
 
+static bool postgres_watch(Store *store, uint32_t node, int timeout_ms)
+{
+    Postgres *pg = postgres_of(store);
+    return pgwatch_wait(&pg->watch, pg->link.url, node, timeout_ms);
+}
+
 static void postgres_close(Store *store)
 {
     Postgres *pg = postgres_of(store);
     postgres_commit_done(pg);
+    pgwatch_close(&pg->watch);
     link_close(&pg->link);
     pgcatalog_drop(&pg->catalog);
     params_done(&pg->params);
@@ -189,6 +196,7 @@ static const StoreKind postgres_kind = {
     .renew = postgres_renew,
     .nodes = postgres_nodes,
     .changes = postgres_changes,
+    .watch = postgres_watch,
 };
 
 /* The database's cluster must be ours; a new one becomes so. */

@@ -6,6 +6,7 @@
 #include "store/point.h"
 #include "store/postgres_known.h"
 #include "store/postgres_row.h"
+#include "store/postgres_watch.h"
 #include "store/rollup.h"
 
 /* Jobs that the transaction under way has read or made: see postgres_held.h. */
@@ -75,6 +76,8 @@ typedef struct Postgres {
     PgLinks links;
     PgKeys keys;
     PgLease lease;
+    PgHints hints;
+    PgWatch watch;
     Points points;   /* of the nodes in the commit under way */
     Rollups rollups; /* likewise */
     ReadPoint seen;  /* the last read point that this handle knows of */

@@ -48,6 +48,12 @@ void pgcluster_forget(Postgres *pg)
     pg->lease = (PgLease){ .known = false };
 }
 
+void pgcluster_reset(Postgres *pg)
+{
+    pgcluster_forget(pg);
+    pg->hints = (PgHints){ .all = false };
+}
+
 /* --- Operations
  * --------------------------------------------------------------------------
  */
@@ -133,6 +139,7 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
 
 static OpResult mail(Postgres *pg, const Op *op, uint32_t node)
 {
+    pghints_add(&pg->hints, op->node);
     param_int(&pg->params, op->node);
     param_int(&pg->params, node);
     param_bytes(&pg->params, op->value);
@@ -166,6 +173,7 @@ OpResult pgcluster_op(Postgres *pg, const Op *op, uint32_t node)
 /* Under a lock to the end of the commit: numbers become visible in their order. */
 void pgcluster_defined(Postgres *pg, const Op *op, uint32_t node)
 {
+    pghints_add(&pg->hints, PG_HINT_ALL);
     param_bytes(&pg->params, op->table);
     param_bytes(&pg->params, op->tenant);
     param_bytes(&pg->params, op->key);
@@ -173,6 +181,20 @@ void pgcluster_defined(Postgres *pg, const Op *op, uint32_t node)
     PQclear(link_query(&pg->link,
                        "SELECT pawl.definition_changed($1, $2, $3, $4::int8::int4)",
                        &pg->params));
+}
+
+/* Once for all that the commit has for others. */
+void pgcluster_notify(Postgres *pg)
+{
+    Buf text = { 0 };
+    pghints_text(&pg->hints, &text);
+    if (text.bytes) {
+        param_bytes(&pg->params, buf_slice(&text));
+        PQclear(link_query(&pg->link,
+                           "SELECT pg_notify('pawl', convert_from($1, 'UTF8'))",
+                           &pg->params));
+    }
+    buf_done(&text);
 }
 
 /* --- Reading

@@ -11,7 +11,11 @@
 
 bool pgcluster_joined(Postgres *pg, uint32_t node);
 bool pgcluster_fenced(Postgres *pg, uint32_t node);
-void pgcluster_forget(Postgres *pg); /* at the end of a commit */
+void pgcluster_forget(Postgres *pg); /* what it knows of leases */
+void pgcluster_reset(Postgres *pg);  /* at the end of a commit */
+
+/* A hint to the nodes that the commit has something for. */
+void pgcluster_notify(Postgres *pg);
 
 /* MAIL, TAKEN, FENCE, TAKE, JOIN. */
 OpResult pgcluster_op(Postgres *pg, const Op *op, uint32_t node);

@@ -360,7 +360,7 @@ static void forget(Postgres *pg)
     pgheld_forget(pg);
     pglinks_forget(pg);
     forget_keys(pg);
-    pgcluster_forget(pg);
+    pgcluster_reset(pg);
     rollups_clear(&pg->rollups);
     points_done(&pg->points);
 }
@@ -421,6 +421,7 @@ static Err try_commit(Postgres *pg, const Batch *batches, size_t count,
     pgrollups_save(pg);
     pgcatalog_save(&pg->catalog, pg->node);
     pgpoints_save(pg);
+    pgcluster_notify(pg);
     Err err = link_end(&pg->link, "commit", why);
     pg->stale = err != ERR_OK;
     if (err) {

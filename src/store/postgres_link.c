@@ -126,13 +126,21 @@ static void add_parameter(const char **names, const char **values, size_t *count
     values[(*count)++] = value;
 }
 
-static Err start(PgLink *link, Error *why)
+/* What the server says beside its answers ("terminating connection ...") is for its own
+ * log; what fails is told by whoever gives up. */
+static void hush(void *context, const char *text)
+{
+    (void)context;
+    (void)text;
+}
+
+Err link_start(const char *url, PGconn **out, Error *why)
 {
     char *said = NULL;
     const char *names[PARAMETERS_MAX + 1] = { NULL };
     const char *values[PARAMETERS_MAX + 1] = { NULL };
     size_t count = 0;
-    PQconninfoOption *options = PQconninfoParse(link->url, &said);
+    PQconninfoOption *options = PQconninfoParse(url, &said);
     if (!options) {
         Err err = error_set(why, ERR_INVALID, "store: cannot read its url: %s",
                             said ? said : "no memory");
@@ -144,9 +152,11 @@ static Err start(PgLink *link, Error *why)
             add_parameter(names, values, &count, option->keyword, option->val);
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         add_parameter(names, values, &count, defaults[i].name, defaults[i].value);
-    link->conn = PQconnectStartParams(names, values, 0);
+    *out = PQconnectStartParams(names, values, 0);
     PQconninfoFree(options);
-    return link->conn ? ERR_OK : error_set(why, ERR_UNAVAILABLE, "store: no memory");
+    if (*out)
+        PQsetNoticeProcessor(*out, hush, NULL);
+    return *out ? ERR_OK : error_set(why, ERR_UNAVAILABLE, "store: no memory");
 }
 
 static bool wait_for(int fd, bool write, int64_t until_ms)
@@ -195,7 +205,7 @@ Err link_connect(PgLink *link, Error *why)
         return ERR_OK;
     PQfinish(link->conn);
     link->conn = NULL;
-    Err err = start(link, why);
+    Err err = link_start(link->url, &link->conn, why);
     if (err)
         return err;
     if (finish_connecting(link)) {

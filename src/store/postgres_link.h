@@ -30,6 +30,9 @@ typedef struct PgLink {
     const char *into;  /* a bulk copy is open; NULL: none */
 } PgLink;
 
+/* Begins to connect, as libpq's PQconnectStart does, with what the url leaves open. */
+MUST_CHECK Err link_start(const char *url, PGconn **out, Error *why);
+
 /* Connects if there is no connection. What will not change by waiting (a wrong password,
  * no such database) is ERR_DENIED, everything else ERR_UNAVAILABLE. */
 MUST_CHECK Err link_connect(PgLink *link, Error *why);

@@ -28,6 +28,7 @@ def test_a_whole_life_and_a_restart(things, place):
     node = daemon(things, place, database.url()).start()
     ids = add(node, 20)
     until_done(database, 20)
+    wait_for(lambda: "event=store.listens" in node.log(), SECONDS, node.tail)
     node.restart()
     api = node.api(SECONDS)
     job = api.request("GET", f"/api/v1/jobs/{ids[0]}").json()
@@ -82,6 +83,20 @@ def test_through_a_pooler_in_transaction_mode(things, place):
     add(node, 200)
     until_done(database, 200)
     assert node.stop() == 0
+
+
+def test_nodes_behind_a_pooler_poll(things, place):
+    """No one can listen there: that is noticed, and what nodes give each other arrives."""
+    database = server(things)
+    things.append(Pooler(database))
+    pooler = things[-1].start()
+    nodes = [daemon(things, place, pooler.url(), f"node{n}").start() for n in range(2)]
+    for node in nodes:
+        wait_for(lambda node=node: "event=store.polls" in node.log(), SECONDS, node.tail)
+    add(nodes[0], 28, ("sleep", "1"))
+    until_done(database, 28)
+    assert database.ask("SELECT count(DISTINCT node) FROM pawl.job_resource") == "2"
+    assert not any("event=store.listens" in node.log() for node in nodes)
 
 
 class Pooler:
