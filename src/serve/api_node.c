@@ -276,6 +276,17 @@ static void slots_json(JsonOut *json, const NodeSlots *slots)
     }
 }
 
+/* Where it lives on its machine: no affair of those who may see one tenant. */
+static void place_json(JsonOut *json, const DaemonFacts *facts)
+{
+    Buf store = { 0 };
+    json_int(json, "pid", getpid());
+    json_cstr(json, "data", facts->data_dir);
+    store_url_shown(facts->store_url, &store);
+    json_text(json, "store", buf_slice(&store));
+    buf_done(&store);
+}
+
 static void node_json(JsonOut *json, Daemon *daemon, const Exchange *exchange)
 {
     const DaemonFacts *facts = daemon_facts(daemon);
@@ -290,14 +301,10 @@ static void node_json(JsonOut *json, Daemon *daemon, const Exchange *exchange)
     json_cstr(json, "sysid", facts->sysid);
     json_int(json, "number", facts->node);
     json_cstr(json, "host", host);
-    json_int(json, "pid", getpid());
     json_cstr(json, "version", PAWL_VERSION);
     json_cstr(json, "listen", facts->listen);
-    json_cstr(json, "data", facts->data_dir);
-    Buf store = { 0 };
-    store_url_shown(facts->store_url, &store);
-    json_text(json, "store", buf_slice(&store));
-    buf_done(&store);
+    if (!exchange->caller.bound)
+        place_json(json, facts);
     json_time(json, "started_at", facts->started_ms);
     json_time(json, "heartbeat_at", clock_now().wall_ms);
     json_bool(json, "enabled", node_settings(node)->enabled);

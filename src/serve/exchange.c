@@ -107,6 +107,29 @@ Slice exchange_header(const Exchange *exchange, const char *name)
         MHD_lookup_connection_value(exchange->conn->connection, MHD_HEADER_KIND, name));
 }
 
+typedef struct HeaderCount {
+    const char *name;
+    unsigned count;
+} HeaderCount;
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind,
+                                    const char *name, const char *value)
+{
+    (void)kind;
+    (void)value;
+    HeaderCount *of = context;
+    of->count += name && strcasecmp(name, of->name) == 0;
+    return MHD_YES;
+}
+
+unsigned exchange_header_count(const Exchange *exchange, const char *name)
+{
+    HeaderCount of = { name, 0 };
+    MHD_get_connection_values(exchange->conn->connection, MHD_HEADER_KIND, count_header,
+                              &of);
+    return of.count;
+}
+
 Gate *exchange_gate(const Exchange *exchange)
 {
     return exchange->http->options.gate;
@@ -284,7 +307,8 @@ void exchange_problem(Exchange *exchange, const Problem *problem)
     /* The founding paths' own words for a failure. */
     if (exchange->route && exchange->route->path[1] == '{') {
         json_bool(&json, "ok", false);
-        json_cstr(&json, "error", problem->detail);
+        json_cstr(&json, "error",
+                  problem->detail[0] ? problem->detail : problem->kind->title);
     }
     json_object_end(&json);
     buf_add_char(&exchange->out, '\n');

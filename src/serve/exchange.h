@@ -80,6 +80,8 @@ Slice exchange_param(const Exchange *exchange, const char *name);
 
 /* A header's value, borrowed; data is NULL when it was not sent. HTTP thread only. */
 Slice exchange_header(const Exchange *exchange, const char *name);
+/* How often it was sent: exchange_header gives the first. */
+unsigned exchange_header_count(const Exchange *exchange, const char *name);
 
 /* The tokens; NULL: there can be none. */
 Gate *exchange_gate(const Exchange *exchange);

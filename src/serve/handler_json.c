@@ -537,6 +537,14 @@ Err handler_read_end(HandlerReader *in)
         err = BAD(in, "conflicting_fields", "headers are for http handlers");
         problem_point(&in->job.why, SLICE_LITERAL("headers"));
     }
+    if (!err && in->handler.then.bytes &&
+        slice_equal(in->handler.then, in->handler.type)) {
+        err = BAD(in, "invalid_value",
+                  "a job that is followed by one of its own type goes on without end");
+        problem_hint(&in->job.why,
+                     "name another type; a schedule runs one again and again");
+        problem_point(&in->job.why, SLICE_LITERAL("then"));
+    }
     if (err && !in->job.why.pointer[0])
         problem_point(&in->job.why, SLICE_LITERAL("body"));
     return err;

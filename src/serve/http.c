@@ -41,6 +41,11 @@ static bool check_origin(Conn *conn, Method method)
 {
     Exchange *exchange = conn->exchange;
     Slice host = exchange_header(exchange, "Host");
+    if (exchange_header_count(exchange, "Host") > 1) {
+        conn->close = true; /* who is between us may have gone by the other one */
+        exchange_refuse(exchange, "bad_request", "Host is given more than once");
+        return false;
+    }
     /* A page cannot send a token that it does not have. */
     if (conn->listener->tcp && http_is_open(conn) && host.data && !host_is_local(host)) {
         exchange_refuse(exchange, "host_not_allowed",
@@ -59,16 +64,6 @@ static bool check_origin(Conn *conn, Method method)
     return true;
 }
 
-static enum MHD_Result count_length(void *context, enum MHD_ValueKind kind,
-                                    const char *name, const char *value)
-{
-    (void)kind;
-    (void)value;
-    unsigned *lengths = context;
-    *lengths += name && strcasecmp(name, "Content-Length") == 0;
-    return MHD_YES;
-}
-
 /* What the library has found to be a number; 0 where there is none. */
 static uint64_t content_length(const Exchange *exchange)
 {
@@ -83,8 +78,7 @@ static bool check_body(Conn *conn)
     Exchange *exchange = conn->exchange;
     Http *http = conn->listener->http;
     Slice coding = exchange_header(exchange, "Transfer-Encoding");
-    unsigned lengths = 0;
-    MHD_get_connection_values(conn->connection, MHD_HEADER_KIND, count_length, &lengths);
+    unsigned lengths = exchange_header_count(exchange, "Content-Length");
     if (lengths + (coding.data != NULL) > 1) {
         conn->close = true;
         exchange_refuse(exchange, "bad_request",
@@ -164,9 +158,14 @@ static bool take_params(Exchange *exchange, Slice query)
     }
     const Param *unknown =
         route_unknown_param(exchange->route, exchange->params, exchange->param_count);
+    unsigned tenants = 0;
+    for (size_t i = 0; i < exchange->param_count; i++)
+        tenants += slice_is(exchange->params[i].name, "tenant");
     if (unknown)
         refuse_param(exchange, unknown);
-    return !unknown;
+    else if (tenants > 1)
+        exchange_refuse(exchange, "bad_request", "tenant is given more than once");
+    return !unknown && tenants < 2;
 }
 
 static Method method_of(const char *verb)

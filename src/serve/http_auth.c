@@ -70,24 +70,12 @@ static bool admit_peer(Conn *conn, Caller *caller)
     return conn->peer_allowed;
 }
 
-static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind,
-                                    const char *name, const char *value)
-{
-    (void)kind;
-    (void)value;
-    unsigned *count = context;
-    *count += name && strcasecmp(name, "Authorization") == 0;
-    return MHD_YES;
-}
-
 /* The secret that was sent; data NULL: none. False after it refused. */
 static bool read_bearer(Conn *conn, Slice *out)
 {
     static const Slice scheme = { "Bearer ", 7 };
-    unsigned count = 0;
     *out = (Slice){ NULL, 0 };
-    MHD_get_connection_values(conn->connection, MHD_HEADER_KIND, count_header, &count);
-    if (count > 1) {
+    if (exchange_header_count(conn->exchange, "Authorization") > 1) {
         exchange_refuse(conn->exchange, "bad_request",
                         "Authorization is given more than once");
         return false;

@@ -342,6 +342,14 @@ def test_foreign_hosts(node, host):
     assert b"host_not_allowed" in got
 
 
+def test_what_must_be_said_once(node, unix):
+    """Whoever is between a client and us may go by the other one."""
+    problem_of(unix.request("GET", "/jobs?tenant=a&limit=1&tenant=b"), 400, "bad_request")
+    problem_of(unix.request("POST", "//a/job/t/add?tenant=a&tenant=a", b"x\n"), 400)
+    got = raw(node, head(more=b"Host: localhost\r\nContent-Length: 25\r\n\r\n" + JOB))
+    assert got.startswith(b"HTTP/1.1 400"), got
+
+
 @pytest.mark.parametrize("more", [b"Origin: http://evil.example\r\n",
                                   b"Sec-Fetch-Site: cross-site\r\n"])
 def test_other_sites(node, more):

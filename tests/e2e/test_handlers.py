@@ -144,7 +144,8 @@ def test_the_founding_paths(tenant, method, add, get, delete):
         assert (job["state"], job["payload"], job["type"]) == ("done", payload, "echo")
         assert tenant.result(id) == f"<{payload}>"
     assert tenant.ask(delete[0], delete[1].format("echo"))["ok"] is True
-    tenant.ask("GET", get.format("echo"), status=404)
+    gone = tenant.ask("GET", get.format("echo"), status=404)
+    assert gone["ok"] is False and gone["error"] == gone["detail"] != ""
     tenant.ask(delete[0], delete[1].format("echo"), status=404)
 
 
@@ -226,6 +227,7 @@ def test_languages(tenant, lang, body):
     ({"bodi": "x"}, "unknown_field"),
     ({"batch": 10001}, "invalid_value"),
     ({"then": "not a name"}, "invalid_name"),
+    ({"then": "x"}, "invalid_value"), # its own type: it would go on without end
     ({"exit_map": {"1": 99}}, "invalid_value"),
 ])
 def test_bad_handlers_are_refused_and_nothing_is_set(tenant, fields, code):
@@ -540,7 +542,8 @@ def test_many_lines_through_a_handler(tenant):
 # --- Trying out --------------------------------------------------------------------------
 
 def tried(tenant, type, body=None, status=200):
-    return tenant.ask("POST", f"/handlers/{type}/test", body or {}, status=status)
+    return tenant.ask("POST", f"/handlers/{type}/test", {"timeout": "PT60S", **(body or {})},
+                      status=status)
 
 
 def test_a_handler_is_tried_out_and_nothing_is_kept(tenant):

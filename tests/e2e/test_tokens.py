@@ -193,6 +193,14 @@ def test_numbers_for_a_token_of_one_tenant_count_no_other(node, things):
     assert everyone["totals"]["added"] >= 1 and "slots" in everyone, everyone
 
 
+def test_a_token_of_one_tenant_is_not_told_where_the_daemon_lives(node, things):
+    own, = Client(node, things["one"]["read"]).ask("GET", "/nodes").json()["items"]
+    assert own["sysid"] and not {"pid", "data", "store"} & own.keys(), own
+    assert str(node.data) not in json.dumps(own)
+    everyone, = Client(node, things["all"]["read"]).ask("GET", "/nodes").json()["items"]
+    assert everyone["pid"] == node.pid and everyone["data"] == str(node.data)
+
+
 def test_tokens_are_made_listed_and_revoked(node, things):
     """The secret is shown once; a revoked token is refused at once."""
     admin = Client(node, things["all"]["admin"])
