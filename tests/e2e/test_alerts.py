@@ -100,7 +100,7 @@ def test_a_queue_that_waits_too_long_is_told_once_and_once_when_it_is_over(
         assert "slow" in alert["detail"] and alert["when"] == "oldest(slow) > 1s"
         first = api.get("/alerts")["items"]
         passes = api.get("/nodes")["items"][0]["passes"]
-        wait_for(lambda: api.get("/nodes")["items"][0]["passes"] > passes + 4, SECONDS)
+        wait_for(lambda: api.get("/nodes")["items"][0]["passes"] > passes + 2, SECONDS)
         assert api.get("/alerts")["items"] == first # still the same episode
         api.request("PATCH", "/config", {"enabled": True})
         assert api.until(id, seconds=SECONDS)["state"] == "done"
@@ -140,7 +140,7 @@ def test_a_full_disk_fires_and_a_restart_tells_nothing_twice(home):
             node.start()
             assert firing(node.api())["disk"]["since"] == since
             passes = node.api().get("/nodes")["items"][0]["passes"]
-            wait_for(lambda: node.api().get("/nodes")["items"][0]["passes"] > passes + 4,
+            wait_for(lambda: node.api().get("/nodes")["items"][0]["passes"] > passes + 2,
                      SECONDS)
         assert len(hook.got) == 1
         put(node.api(), "disk", 200, when="disk free < 1", to=hook.url)
