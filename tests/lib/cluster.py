@@ -12,7 +12,8 @@ from lib.api import PATIENCE, wait_for
 from lib.daemon import Daemon
 
 BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
-LEASE = "3s"
+LEASE = "3s"   # of nodes that a test lets die, or sleep
+STEADY = "60s" # of others: no busy machine lets it lapse
 
 
 def _as_postgres():
@@ -71,9 +72,10 @@ class Server:
 
 
 class Cluster:
-    """`count` daemons on one database."""
+    """`count` daemons on one database. lease: a test that kills one wants it short, and must
+    bear with nodes that are taken for lost because the machine is busy."""
 
-    def __init__(self, url, directory, count, *options, lease=LEASE):
+    def __init__(self, url, directory, count, *options, lease=STEADY):
         self.daemons = []
         for number in range(1, count + 1):
             data = pathlib.Path(directory) / f"node{number}"
