@@ -7,6 +7,8 @@
  * acted on only if it still matches. */
 #include "core/node_inside.h"
 
+#include <stdio.h>
+
 #define OPERATION_LOAD_MAX 200 /* jobs per step */
 
 typedef struct OperationEntry {
@@ -175,12 +177,23 @@ static bool settled(const Node *node, const Job *job, uint64_t number)
            !map_find(&node->pins, job->id) && !node_touched_since(node, job->id, number);
 }
 
+/* Without a reason of its own it is the reason, so that people can see who it was. */
+static Slice reason_of(Node *node, const Operation *operation)
+{
+    char text[sizeof REASON_OPERATION + ID_TEXT_BYTES];
+    char id[ID_TEXT_BYTES];
+    if (operation->reason.bytes || operation->action == ACT_PATCH)
+        return operation->reason;
+    snprintf(text, sizeof text, REASON_OPERATION " %s", id_text(operation->id, id));
+    return node_keep(node, slice_text(text));
+}
+
 static void act_on(Node *node, Operation *operation, const Job *job)
 {
     Event act = { .kind = EVENT_ACT,
                   .action = operation->action,
                   .id = job->id,
-                  .reason = operation->reason,
+                  .reason = reason_of(node, operation),
                   .patch = operation->patch };
     if (node_act_now(node, &act, job))
         operation->acted++;

@@ -13,6 +13,7 @@ typedef struct Asking {
     void *context;
     uint32_t tenant;
     uint32_t type;
+    uint32_t queue;
     const QueueEntry *entry;
 } Asking;
 
@@ -28,6 +29,29 @@ static void node_itself(const Asking *asking)
         say(asking, (Reason){ .kind = REASON_DRAINING });
     if (!node->settings.enabled)
         say(asking, (Reason){ .kind = REASON_DISABLED });
+}
+
+/* When it should end; TIME_NEVER: no one has said, or it takes longer than that. */
+static int64_t expected_end(const Asking *asking, const Running *running)
+{
+    int64_t end_ms = running->started_ms + running->head.service_ms;
+    return running->head.service_ms && end_ms > asking->now.wall_ms ? end_ms : TIME_NEVER;
+}
+
+/* When the first of those that run (of the queue, or 0: all) should end; 0: not known. */
+static int64_t first_end(const Asking *asking, uint32_t queue)
+{
+    MapEntry entry;
+    int64_t until_ms = TIME_NEVER;
+    for (size_t at = 0; map_next(&asking->node->running, &at, &entry);) {
+        const Running *running = entry.value;
+        int64_t end_ms = expected_end(asking, running);
+        if (queue &&
+            (running->head.tenant != asking->tenant || running->head.queue != queue))
+            continue;
+        until_ms = end_ms < until_ms ? end_ms : until_ms;
+    }
+    return until_ms == TIME_NEVER ? 0 : until_ms;
 }
 
 static void of_queue(const Asking *asking)
@@ -46,7 +70,8 @@ static void of_queue(const Asking *asking)
     if (entry->running >= slots)
         say(asking, (Reason){ .kind = REASON_QUEUE_FULL,
                               .used = entry->running,
-                              .total = slots });
+                              .total = slots,
+                              .until_ms = first_end(asking, asking->queue) });
     if (!bucket_ready(&bucket, def, asking->now.boot_ms, &boot_ms))
         say(asking,
             (Reason){ .kind = REASON_QUEUE_RATE,
@@ -61,7 +86,8 @@ static void of_slots(const Asking *asking)
     if (!(asking->job->flags & JOB_PULL) && asking->node->slots_used >= slots)
         say(asking, (Reason){ .kind = REASON_NODE_FULL,
                               .used = asking->node->slots_used,
-                              .total = slots });
+                              .total = slots,
+                              .until_ms = first_end(asking, 0) });
 }
 
 /* --- Resources
@@ -77,28 +103,50 @@ static Slice booked_of(const Running *running, Slice key)
     return (Slice){ NULL, 0 };
 }
 
-/* The holder who is expected to end first, or any; *out_until is when, 0: not known. One
- * of another tenant is not named. */
-static JobId first_holder(const Asking *asking, Slice key, int64_t *out_until)
+static JobId running_id(const Asking *asking, JobId id, int64_t *out_end)
 {
-    const Running *found = NULL;
+    const Running *running = map_find(&asking->node->running, id);
+    *out_end = running ? expected_end(asking, running) : TIME_NEVER;
+    return id;
+}
+
+/* In the order of their expected ends, then of their ids; the last goes when there are
+ * too many. */
+static void add_holder(const Asking *asking, Reason *reason, const Running *running)
+{
+    int64_t end_ms = expected_end(asking, running);
+    uint32_t at = reason_listed(reason);
+    reason->holder_count++;
+    if (at == REASON_HOLDERS_MAX)
+        at--;
+    for (int64_t other_ms; at > 0; at--) {
+        JobId other = running_id(asking, reason->holders[at - 1], &other_ms);
+        if (other_ms < end_ms || (other_ms == end_ms && other < running->head.id))
+            break;
+        reason->holders[at] = other;
+    }
+    if (at < REASON_HOLDERS_MAX)
+        reason->holders[at] = running->head.id;
+}
+
+/* Who holds something of it. Those of other tenants are not named. */
+static void find_holders(const Asking *asking, Slice key, Reason *reason)
+{
     MapEntry entry;
-    *out_until = 0;
+    int64_t until_ms = TIME_NEVER;
     for (size_t at = 0; map_next(&asking->node->running, &at, &entry);) {
         const Running *running = entry.value;
-        int64_t service_ms = running->head.service_ms;
-        int64_t end_ms = service_ms ? running->started_ms + service_ms : 0;
         if (!booked_of(running, key).bytes)
             continue;
-        bool sooner = end_ms && (!*out_until || end_ms < *out_until);
-        if (!found || sooner) {
-            found = running;
-            *out_until = end_ms ? end_ms : *out_until;
-        }
+        int64_t end_ms = expected_end(asking, running);
+        until_ms = end_ms < until_ms ? end_ms : until_ms;
+        if (running->head.tenant == asking->tenant)
+            add_holder(asking, reason, running);
+        else
+            reason->other_count++;
     }
-    if (*out_until && *out_until < asking->now.wall_ms)
-        *out_until = 0; /* it takes longer than was expected */
-    return found && found->head.tenant == asking->tenant ? found->head.id : 0;
+    reason->until_ms = until_ms == TIME_NEVER ? 0 : until_ms;
+    reason->holder = reason->holder_count ? reason->holders[0] : 0;
 }
 
 static void of_manager(const Asking *asking, Slice key, bool own)
@@ -120,7 +168,7 @@ static void of_manager(const Asking *asking, Slice key, bool own)
     const Lane *first = (const Lane *)(const void *)heap_first(&manager->line);
     if (given && (!first || first->refused == asking->job->id || !reason.amount))
         return;
-    reason.holder = first_holder(asking, key, &reason.until_ms);
+    find_holders(asking, key, &reason);
     if (reason.amount > reason.total)
         reason.kind = REASON_RESOURCE_SMALL;
     else if (resource->def.kind == RESOURCE_HIGHLANDER)
@@ -129,6 +177,7 @@ static void of_manager(const Asking *asking, Slice key, bool own)
         reason.kind = REASON_RESOURCE_KEPT;
         reason.holder = first->tenant == asking->tenant ? first->refused : 0;
         reason.until_ms = 0;
+        reason.holder_count = reason.other_count = 0;
     }
     say(asking, reason);
 }
@@ -176,9 +225,9 @@ void node_reasons(const Node *node, const Job *job, Now now, ReasonSink *sink,
                       .sink = sink,
                       .context = context,
                       .tenant = names_find(&node->names, job->tenant),
-                      .type = names_find(&node->names, job->type) };
-    asking.entry =
-        node_queue_find(node, asking.tenant, names_find(&node->names, job->queue));
+                      .type = names_find(&node->names, job->type),
+                      .queue = names_find(&node->names, job->queue) };
+    asking.entry = node_queue_find(node, asking.tenant, asking.queue);
     node_itself(&asking);
     of_queue(&asking);
     of_slots(&asking);

@@ -9,6 +9,8 @@
 #include "core/queue.h"
 #include "core/resource.h"
 
+#define REASON_HOLDERS_MAX 8
+
 typedef enum ReasonKind {
     REASON_DRAINING,
     REASON_DISABLED,         /* the switch `enabled` is off */
@@ -34,7 +36,16 @@ typedef struct Reason {
     int64_t every_ms;
     int64_t until_ms; /* 0: not known */
     JobId holder;     /* one who is in the way; 0: not known, or another tenant's */
+    JobId holders[REASON_HOLDERS_MAX]; /* of a resource, the first to end first */
+    uint32_t holder_count;             /* all of its tenant, be they listed or not */
+    uint32_t other_count;              /* and those of other tenants */
 } Reason;
+
+static inline uint32_t reason_listed(const Reason *reason)
+{
+    return reason->holder_count < REASON_HOLDERS_MAX ? reason->holder_count
+                                                     : REASON_HOLDERS_MAX;
+}
 
 typedef void ReasonSink(void *context, const Reason *reason);
 void node_reasons(const Node *node, const Job *job, Now now, ReasonSink *sink,

@@ -10,7 +10,9 @@
 #include "core/event.h"
 
 #define OPERATION_TABLE "operation"
-#define OPERATIONS_MAX  1000 /* kept; the oldest that are over go first */
+/* "operation ID": why a job is held or cancelled, if the operation gave no reason. */
+#define REASON_OPERATION "operation"
+#define OPERATIONS_MAX   1000 /* kept; the oldest that are over go first */
 
 typedef enum OperationState {
     OPERATION_RUNNING,

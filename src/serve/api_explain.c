@@ -2,8 +2,10 @@
 /* api_explain.c - see api_explain.h. */
 #include "serve/api_explain.h"
 
+#include "core/operation.h"
 #include "serve/api_common.h"
 #include "serve/api_handlers.h"
+#include "serve/audit_find.h"
 #include "serve/explain_words.h"
 
 #include <stdio.h>
@@ -23,6 +25,16 @@ static void say_in(Buf *out, int64_t until_ms, int64_t wall_ms)
     char human[DURATION_TEXT_BYTES];
     if (until_ms > wall_ms)
         buf_printf(out, " (in %s)", duration_human(until_ms - wall_ms, human));
+}
+
+/* "; by token:ops, 5 m ago" */
+static void say_by(Buf *out, const AuditRow *by, int64_t wall_ms)
+{
+    char human[DURATION_TEXT_BYTES];
+    int64_t ago_ms = wall_ms > by->at_ms ? wall_ms - by->at_ms : 0;
+    if (by->at_ms)
+        buf_printf(out, "; by " SLICE_FMT ", %s ago", SLICE_ARG(by->who),
+                   duration_human(ago_ms, human));
 }
 
 static void say_tenant(Buf *command, const Job *job)
@@ -73,6 +85,8 @@ static void say_reason(Saying *saying, const ExplainFacts *facts, const Reason *
     saying->reason = reason_word(reason->kind);
     saying->until_ms = reason->until_ms;
     reason_text(reason, facts->job, facts->wall_ms, &saying->text);
+    if (reason->kind == REASON_QUEUE_PAUSED)
+        say_by(&saying->text, &facts->paused_by, facts->wall_ms);
     reason_help(reason, facts->job, &saying->command);
 }
 
@@ -123,11 +137,12 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
                    facts->ahead == 1 ? "" : "s", facts->ahead == 1 ? "es" : "",
                    facts->node.slots_used, facts->node.slots);
     } else if (facts->node.slots_used >= facts->node.slots) {
-        saying->reason = "no_free_slot";
-        saying->help = "pawl config set max_concurrent_jobs=N";
-        buf_printf(&saying->text,
-                   "it is the next of its queue, but all %u slots are in use",
-                   facts->node.slots);
+        const Reason *full = reason_among(facts, REASON_NODE_FULL, REASON_NODE_FULL);
+        buf_add_text(&saying->text, "it is the next of its queue, but ");
+        say_reason(
+            saying, facts,
+            full ? full
+                 : &(Reason){ .kind = REASON_NODE_FULL, .total = facts->node.slots });
     } else {
         saying->reason = "next";
         buf_add_text(&saying->text, "it is ready and will start at once");
@@ -170,8 +185,10 @@ static void say_running(Saying *saying, const ExplainFacts *facts)
                SLICE_ARG(job->node));
     if (facts->slot)
         buf_printf(&saying->text, ", slot %u", facts->slot);
-    if (stopping)
+    if (stopping) {
         buf_add_text(&saying->text, "; its end is asked for");
+        say_by(&saying->text, &facts->by, facts->wall_ms);
+    }
     if (expected_ms > facts->wall_ms) {
         buf_add_text(&saying->text, "; it should end");
         say_in(&saying->text, expected_ms, facts->wall_ms);
@@ -180,8 +197,9 @@ static void say_running(Saying *saying, const ExplainFacts *facts)
     }
 }
 
-static void say_stopped(Saying *saying, const Job *job)
+static void say_stopped(Saying *saying, const ExplainFacts *facts)
 {
+    const Job *job = facts->job;
     saying->reason = state_name(job->state);
     saying->help = "pawl resume %s";
     if (job->state == JOB_PAUSED) {
@@ -194,6 +212,7 @@ static void say_stopped(Saying *saying, const Job *job)
                      "it is halted, with its progress kept, until someone resumes it");
     }
     say_why(&saying->text, job);
+    say_by(&saying->text, &facts->by, facts->wall_ms);
 }
 
 static void say_retrying(Saying *saying, const Job *job, int64_t wall_ms)
@@ -211,8 +230,9 @@ static void say_retrying(Saying *saying, const Job *job, int64_t wall_ms)
     say_at(&saying->text, job->dt_ms, wall_ms);
 }
 
-static void say_final(Saying *saying, const Job *job)
+static void say_final(Saying *saying, const ExplainFacts *facts)
 {
+    const Job *job = facts->job;
     saying->reason = state_name(job->state);
     saying->since_ms = job->finished_ms;
     saying->help = job->state == JOB_DONE ? NULL : "pawl retry %s";
@@ -223,6 +243,7 @@ static void say_final(Saying *saying, const Job *job)
     Slice why = job->error.bytes ? job->error : job->reason;
     if (why.bytes)
         buf_printf(&saying->text, " (" SLICE_FMT ")", SLICE_ARG(why));
+    say_by(&saying->text, &facts->by, facts->wall_ms);
 }
 
 static void say(Saying *saying, const ExplainFacts *facts)
@@ -247,13 +268,14 @@ static void say(Saying *saying, const ExplainFacts *facts)
         saying->help = "pawl release %s";
         buf_add_text(&saying->text, "it is held until someone releases it");
         say_why(&saying->text, job);
+        say_by(&saying->text, &facts->by, facts->wall_ms);
         return;
     case JOB_RUNNING:
         say_running(saying, facts);
         return;
     case JOB_PAUSED:
     case JOB_HALTED:
-        say_stopped(saying, job);
+        say_stopped(saying, facts);
         return;
     case JOB_RETRYING:
         say_retrying(saying, job, facts->wall_ms);
@@ -262,7 +284,7 @@ static void say(Saying *saying, const ExplainFacts *facts)
     case JOB_FAILED:
     case JOB_REJECTED:
     case JOB_CANCELLED:
-        say_final(saying, job);
+        say_final(saying, facts);
         return;
     }
 }
@@ -303,6 +325,12 @@ static void reasons_json(JsonOut *json, const ExplainFacts *facts, const Saying 
             json_text(json, "resource", reason->key);
         if (reason->holder)
             json_cstr(json, "held_by", id_text(reason->holder, id));
+        if (reason->holder_count) {
+            json_array(json, "holders");
+            for (uint32_t k = 0; k < reason_listed(reason); k++)
+                json_cstr(json, NULL, id_text(reason->holders[k], id));
+            json_array_end(json);
+        }
         json_object_end(json);
         buf_done(&saying.text);
         buf_done(&saying.command);
@@ -323,6 +351,16 @@ static void say_command(Saying *saying, const Job *job)
     say_tenant(&saying->command, job);
 }
 
+static void by_json(JsonOut *json, const AuditRow *by)
+{
+    if (!by->at_ms)
+        return;
+    json_object(json, "by");
+    json_text(json, "who", by->who);
+    json_time(json, "at", by->at_ms);
+    json_object_end(json);
+}
+
 void explain_json(JsonOut *json, const ExplainFacts *facts)
 {
     const Job *job = facts->job;
@@ -340,6 +378,7 @@ void explain_json(JsonOut *json, const ExplainFacts *facts)
     help_json(json, &saying);
     json_time(json, "since", saying.since_ms);
     json_time(json, "until", saying.until_ms);
+    by_json(json, &facts->by);
     if (job->state == JOB_READY) {
         json_int(json, "ahead", facts->ahead);
         json_bool(json, "ahead_more", facts->ahead_more);
@@ -410,6 +449,89 @@ static void find_handler(ExplainFacts *facts, Call *call, Store *store)
     facts->disabled = seek.found && !seek.handler.deleted && seek.handler.disabled;
 }
 
+/* The action that brings a job into the state it is in; NULL: none of a person's. */
+static const char *action_into(const Job *job)
+{
+    switch (job->state) {
+    case JOB_HELD:
+        return "hold";
+    case JOB_PAUSED:
+        return "pause";
+    case JOB_HALTED:
+        return "halt";
+    case JOB_CANCELLED:
+        return "cancel";
+    case JOB_RUNNING:
+        return job->flags & JOB_CANCELLING ? "cancel" : NULL;
+    case JOB_DEFERRED:
+    case JOB_BLOCKED:
+    case JOB_READY:
+    case JOB_RETRYING:
+    case JOB_DONE:
+    case JOB_FAILED:
+    case JOB_REJECTED:
+        return NULL;
+    }
+    return NULL;
+}
+
+/* Who it was, out of the audit: himself, or by an operation, which is then the reason. */
+static void find_who(ExplainFacts *facts, Call *call, Store *store)
+{
+    const Job *job = facts->job;
+    const char *action = action_into(job);
+    char id[ID_TEXT_BYTES];
+    if (!action)
+        return;
+    AuditSeek seek = { .kind = SLICE_LITERAL("job"),
+                       .target = slice_text(id_text(job->id, id)),
+                       .tenant = job->tenant,
+                       .action = slice_text(action),
+                       .from_ms = job->created_ms };
+    Slice rest = job->reason;
+    if (slice_is(slice_cut(&rest, ' '), REASON_OPERATION))
+        seek = (AuditSeek){ .kind = SLICE_LITERAL("operation"),
+                            .target = rest,
+                            .action = SLICE_LITERAL("put"),
+                            .from_ms = 0 };
+    call->err = audit_find(store, &seek, &call->arena, &facts->by, &call->why);
+    seek.action = SLICE_LITERAL("kill");
+    if (!call->err && !facts->by.at_ms && slice_is(slice_text(action), "cancel"))
+        call->err = audit_find(store, &seek, &call->arena, &facts->by, &call->why);
+    seek.action = SLICE_LITERAL("add");
+    if (!call->err && !facts->by.at_ms && job->state == JOB_HELD)
+        call->err = audit_find(store, &seek, &call->arena, &facts->by, &call->why);
+}
+
+typedef struct Paused {
+    const Job *job;
+    bool paused;
+} Paused;
+
+static void take_paused(void *context, const Definition *definition)
+{
+    Paused *paused = context;
+    QueueDef def;
+    if (slice_equal(definition->tenant, paused->job->tenant) &&
+        slice_equal(definition->key, paused->job->queue) &&
+        !queue_unpack(definition->value, &def))
+        paused->paused = def.paused;
+}
+
+static void find_who_paused(ExplainFacts *facts, Call *call, Store *store)
+{
+    Paused paused = { .job = facts->job };
+    AuditSeek seek = { .kind = SLICE_LITERAL("queue"),
+                       .target = facts->job->queue,
+                       .tenant = facts->job->tenant,
+                       .action = SLICE_LITERAL("put"),
+                       .after = "\"paused\":true" };
+    call->err = store->kind->definitions(store, SLICE_LITERAL(QUEUE_TABLE), take_paused,
+                                         &paused, &call->why);
+    if (!call->err && paused.paused)
+        call->err = audit_find(store, &seek, &call->arena, &facts->paused_by, &call->why);
+}
+
 static void read_facts(Call *call, Store *store)
 {
     Exchange *exchange = call->context;
@@ -421,6 +543,10 @@ static void read_facts(Call *call, Store *store)
         count_ahead(facts, call, store);
     if (call->job.state == JOB_BLOCKED)
         find_handler(facts, call, store);
+    if (!call->err)
+        find_who(facts, call, store);
+    if (!call->err && !state_in(call->job.state, STATES_FINAL | STATES_OWNED))
+        find_who_paused(facts, call, store);
 }
 
 typedef struct ReasonList {

@@ -5,6 +5,7 @@
 
 #include "base/json_out.h"
 #include "core/node_reasons.h"
+#include "serve/audit_row.h"
 #include "serve/exchange.h"
 
 void api_job_explain(Exchange *exchange);
@@ -23,6 +24,8 @@ typedef struct ExplainFacts {
     uint32_t slot;         /* running: where; 0: not here */
     const Reason *reasons; /* what stands in the way of a waiting job, in order */
     size_t reason_count;
+    AuditRow by;        /* who brought it into this state; at_ms 0: not known */
+    AuditRow paused_by; /* who paused its queue; likewise */
 } ExplainFacts;
 
 /* Pure: the object that the answer is. */

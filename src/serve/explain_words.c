@@ -38,11 +38,24 @@ static void add_until(const Reason *reason, int64_t wall_ms, Buf *out)
         buf_printf(out, " (in %s)", duration_human(reason->until_ms - wall_ms, human));
 }
 
-static void add_holder(const Reason *reason, Buf *out)
+/* Of those that run now. */
+static void add_end(const Reason *reason, int64_t wall_ms, Buf *out)
+{
+    if (reason->until_ms > wall_ms)
+        buf_add_text(out, "; the first of them should end");
+    add_until(reason, wall_ms, out);
+}
+
+static void add_holders(const Reason *reason, Buf *out)
 {
     char id[ID_TEXT_BYTES];
-    if (reason->holder)
-        buf_printf(out, ", held by %s", id_text(reason->holder, id));
+    uint32_t listed = reason_listed(reason);
+    uint32_t more = reason->holder_count - listed + reason->other_count;
+    for (uint32_t i = 0; i < listed; i++)
+        buf_printf(out, "%s%s", i ? ", " : ", held by ", id_text(reason->holders[i], id));
+    if (more)
+        buf_printf(out, "%s%u %s", listed ? " and " : ", held by ", more,
+                   listed ? "more" : "of other tenants");
 }
 
 static void resource_text(const Reason *reason, Buf *out)
@@ -80,6 +93,7 @@ void reason_text(const Reason *reason, const Job *job, int64_t wall_ms, Buf *out
         buf_printf(out, "queue " SLICE_FMT " runs %lld jobs here and has %lld slots",
                    SLICE_ARG(job->queue), (long long)reason->used,
                    (long long)reason->total);
+        add_end(reason, wall_ms, out);
         return;
     case REASON_QUEUE_RATE:
         buf_printf(out, "queue " SLICE_FMT " starts %lld jobs per %s; the next may start",
@@ -89,6 +103,7 @@ void reason_text(const Reason *reason, const Job *job, int64_t wall_ms, Buf *out
         return;
     case REASON_NODE_FULL:
         buf_printf(out, "all %lld slots are in use", (long long)reason->total);
+        add_end(reason, wall_ms, out);
         return;
     case REASON_RESOURCE_MISSING:
         buf_printf(out, "there is no resource " SLICE_FMT, SLICE_ARG(reason->key));
@@ -98,7 +113,7 @@ void reason_text(const Reason *reason, const Job *job, int64_t wall_ms, Buf *out
         return;
     case REASON_RESOURCE_BUSY:
         resource_text(reason, out);
-        add_holder(reason, out);
+        add_holders(reason, out);
         add_until(reason, wall_ms, out);
         return;
     case REASON_RESOURCE_KEPT:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /jobs/{id}/explain: every state answers, with every reason in order, an estimate where
 one can be given, and a command that helps."""
+import os
 import pathlib
+import signal
 import sys
 import uuid
 
@@ -111,3 +113,100 @@ def test_the_order_of_a_queue_with_aging_counts(api):
     wait_for(lambda: api.get(f"/jobs/{young}/explain")["ahead"] >= 1, PATIENCE,
              "the older job to be ahead")
     assert api.get(f"/jobs/{old}/explain")["ahead"] == 0
+
+
+def test_who_held_it_is_told(api):
+    """A held, paused, halted or cancelled job says who did it and when, also when an
+    operation did; so does a paused queue."""
+    who = f"uid:{os.getuid()}"
+    held = api.add(command=["true"], delay=3600)["id"]
+    api.act(held, "hold")
+    answer = told(api, held, "held")
+    assert answer["by"]["who"] == who and answer["by"]["at"] >= api.job(held)["created_at"]
+    assert f"by {who}" in answer["text"], answer
+    api.act(held, "cancel")
+    assert told(api, held, "cancelled")["by"]["who"] == who
+    stopped = api.add(command=["sleep", "600"])["id"]
+    told(api, stopped, "running")
+    api.act(stopped, "pause")
+    assert told(api, stopped, "paused")["by"]["who"] == who
+    api.act(stopped, "halt")
+    assert told(api, stopped, "halted")["by"]["who"] == who
+    api.act(stopped, "cancel")
+    queue = "q" + uuid.uuid4().hex[:8]
+    many = api.add(command=["true"], delay=3600, queue=queue)["id"]
+    answer = api.request("POST", "/operations", {"action": "hold", "q": f"queue:{queue}"})
+    assert answer.status == 202, answer
+    answer = told(api, many, "held")
+    assert answer["by"]["who"] == who and "operation" in answer["text"], answer
+    assert api.request("POST", f"/queues/{queue}/pause", {}).status < 300
+    assert api.request("PUT", f"/queues/{queue}", {"slots": 3, "paused": True}).status < 300
+    reason = api.get(f"/jobs/{many}/explain")["reasons"][1]
+    assert reason["reason"] == "queue_paused" and f"by {who}" in reason["text"], reason
+    assert "by" not in api.get(f"/jobs/{api.add(command=['true'])['id']}/explain")
+    api.act(many, "cancel")
+
+
+def reason_of(api, id, word):
+    """The reason with this word, once the job has it."""
+    def found():
+        answer = api.get(f"/jobs/{id}/explain")
+        assert answer["state"] == "ready", answer
+        return [reason for reason in answer["reasons"] if reason["reason"] == word]
+    wait_for(found, PATIENCE, f"{id} to say {word}")
+    return found()[0]
+
+
+def test_a_busy_resource_names_its_holders(api):
+    """Resource X busy: how much is wanted and free, every job that holds some, the one that
+    should end first in front, and when that is."""
+    key = "r" + uuid.uuid4().hex[:8]
+    queue = "q" + key
+    assert api.request("PUT", f"/resources/{key}",
+                       {"kind": "quantity", "quantity": 2}).status < 300
+    slow, quick = (api.add(command=["sleep", "600"], queue=queue, resources={key: 1},
+                           service_time=time)["id"] for time in ("PT2H", "PT1H"))
+    for id in (slow, quick):
+        told(api, id, "running")
+    last = api.add(command=["true"], queue=queue, resources={key: 1})["id"]
+    reason = reason_of(api, last, "resource_busy")
+    assert reason["resource"] == key and reason["held_by"] == quick
+    assert reason["holders"] == [quick, slow] and reason["until"], reason
+    assert f"held by {quick}, {slow}" in reason["text"] and "0 of 2" in reason["text"]
+    answer = api.get(f"/jobs/{last}/explain")
+    assert answer["reason"] == "resource_busy" and answer["until"] == reason["until"]
+    large = api.add(command=["true"], queue=queue + "b", resources={key: 1})["id"]
+    reason_of(api, large, "resource_busy")
+    for id in (last, large, slow, quick):
+        api.act(id, "cancel")
+
+
+def test_a_full_node_a_full_queue_and_others_before(home):
+    """No slot, with an estimate where the running job has one; behind n jobs of higher
+    priority; a queue without a slot; switched off; node draining: each with its command."""
+    node = home.daemon("--slots", "1", "--set", "daemon.grace=500ms",
+                       "--set", "daemon.drain=10m", data=home.path / "full").start()
+    api = node.api()
+    first = api.add(command=["sleep", "600"], queue="a", service_time="PT1H")["id"]
+    told(api, first, "running")
+    low = api.add(command=["true"], queue="a", priority=3)["id"]
+    reason = reason_of(api, low, "no_free_slot")
+    assert reason["until"] and "max_concurrent_jobs=2" in reason["help"], reason
+    assert api.get(f"/jobs/{low}/explain")["until"] == reason["until"]
+    high = [api.add(command=["true"], queue="a", priority=9)["id"] for _ in range(3)]
+    answer = api.get(f"/jobs/{low}/explain")
+    assert (answer["reason"], answer["ahead"]) == ("behind_others", 3), answer
+    assert "3 jobs" in answer["text"]
+    assert api.request("PUT", "/queues/a", {"slots": 1}).status < 300
+    reason = reason_of(api, high[0], "queue_full")
+    assert reason["until"] and reason["help"] == "pawl queue set a --slots 2", reason
+    assert api.request("PATCH", "/config", {"enabled": False}).status < 300
+    reason = reason_of(api, high[0], "disabled")
+    assert reason["help"] == "pawl config set enabled=true"
+    assert api.get(f"/jobs/{high[0]}/explain")["reason"] == "disabled"
+    assert api.request("PATCH", "/config", {"enabled": True}).status < 300
+    os.kill(node.pid, signal.SIGTERM) # it waits for the one that runs, and starts no other
+    reason_of(api, high[0], "draining")
+    assert api.get(f"/jobs/{high[0]}/explain")["reason"] == "draining"
+    node.kill()
+    node.kill_launcher()
