@@ -114,7 +114,7 @@ static int open_store(void **state)
 {
     (void)state;
     StoreOptions options = { 0 };
-    return store_open("memory:", &options, &store, NULL);
+    return store_open("memory:", &options, &store, NULL) != ERR_OK;
 }
 
 static int close_store(void **state)
