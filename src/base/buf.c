@@ -5,41 +5,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-char *buf_room(Buf *buf, size_t bytes)
+void buf_grow(Buf *buf, size_t bytes)
 {
     size_t need = buf->bytes + bytes;
-    if (need > buf->capacity) {
-        size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
-        while (capacity < need)
-            capacity *= 2;
-        buf->data = mem_grow(buf->data, capacity);
-        buf->capacity = capacity;
-    }
-    return buf->data + buf->bytes;
-}
-
-void buf_add(Buf *buf, const void *data, size_t bytes)
-{
-    if (!bytes)
-        return;
-    memcpy(buf_room(buf, bytes), data, bytes);
-    buf->bytes += bytes;
-}
-
-void buf_add_slice(Buf *buf, Slice slice)
-{
-    buf_add(buf, slice.data, slice.bytes);
-}
-
-void buf_add_text(Buf *buf, const char *text)
-{
-    buf_add(buf, text, strlen(text));
-}
-
-void buf_add_char(Buf *buf, char c)
-{
-    *buf_room(buf, 1) = c;
-    buf->bytes++;
+    size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
+    while (capacity < need)
+        capacity *= 2;
+    buf->data = mem_grow(buf->data, capacity);
+    buf->capacity = capacity;
 }
 
 void buf_add_int(Buf *buf, int64_t value)

@@ -7,6 +7,7 @@
 #include "base/slice.h"
 
 #include <stdint.h>
+#include <string.h>
 
 typedef struct Buf {
     char *data;
@@ -14,12 +15,41 @@ typedef struct Buf {
     size_t capacity;
 } Buf;
 
+void buf_grow(Buf *buf, size_t bytes); /* so that there is room for `bytes` more */
+
 /* Room for `bytes` more; returns where they go. The caller adds to buf->bytes. */
-char *buf_room(Buf *buf, size_t bytes);
-void buf_add(Buf *buf, const void *data, size_t bytes);
-void buf_add_slice(Buf *buf, Slice slice);
-void buf_add_text(Buf *buf, const char *text);
-void buf_add_char(Buf *buf, char c);
+static inline char *buf_room(Buf *buf, size_t bytes)
+{
+    if (buf->capacity - buf->bytes < bytes)
+        buf_grow(buf, bytes);
+    return buf->data + buf->bytes;
+}
+
+/* These few are most of the work of an answer, so they are seen through. */
+static inline void buf_add(Buf *buf, const void *data, size_t bytes)
+{
+    if (!bytes)
+        return;
+    memcpy(buf_room(buf, bytes), data, bytes);
+    buf->bytes += bytes;
+}
+
+static inline void buf_add_slice(Buf *buf, Slice slice)
+{
+    buf_add(buf, slice.data, slice.bytes);
+}
+
+static inline void buf_add_text(Buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+
+static inline void buf_add_char(Buf *buf, char c)
+{
+    *buf_room(buf, 1) = c;
+    buf->bytes++;
+}
+
 void buf_add_int(Buf *buf, int64_t value); /* as %lld, in a tenth of its time */
 void buf_printf(Buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_clear(Buf *buf);

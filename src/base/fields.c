@@ -54,12 +54,14 @@ void fields_pack(Buf *out, const Fields *fields, const void *object)
         Slice slice;
         if (row->kind == FIELD_SLICE) {
             memcpy(&slice, (const char *)object + row->offset, sizeof slice);
-            pack_bytes(out, row->tag, slice);
+            if (slice.bytes)
+                pack_bytes(out, row->tag, slice);
             continue;
         }
-        uint64_t number = (uint64_t)number_at(row, object);
-        pack_int(out, row->tag,
-                 (int64_t)(number - (uint64_t)number_at(row, fields->defaults)));
+        int64_t number = number_at(row, object);
+        int64_t usual = number_at(row, fields->defaults);
+        if (number != usual)
+            pack_int(out, row->tag, (int64_t)((uint64_t)number - (uint64_t)usual));
     }
 }
 
@@ -106,6 +108,8 @@ void fields_keep(const Fields *fields, Arena *arena, void *object)
         char *at = (char *)object + fields->rows[i].offset;
         Slice slice;
         memcpy(&slice, at, sizeof slice);
+        if (!slice.data)
+            continue; /* as most are */
         slice = slice_copy(arena, slice);
         memcpy(at, &slice, sizeof slice);
     }

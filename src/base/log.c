@@ -39,6 +39,11 @@ void log_level_set(LogLevel level)
     threshold = (int)level;
 }
 
+bool log_enabled(LogLevel level)
+{
+    return (int)level >= threshold;
+}
+
 Err log_level_parse(Slice text, LogLevel *out_level)
 {
     for (LogLevel level = LOG_DEBUG; level <= LOG_ERROR; level++) {

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+#include <stdbool.h>
+
 typedef enum LogLevel {
     LOG_DEBUG,
     LOG_INFO,
@@ -20,6 +22,7 @@ typedef enum LogLevel {
 
 void log_level_set(LogLevel level);
 MUST_CHECK Err log_level_parse(Slice text, LogLevel *out_level);
+bool log_enabled(LogLevel level); /* for those whose line costs much to make */
 void log_event(LogLevel level, const char *event, const char *format, ...)
     PRINTF_LIKE(3, 4);
 

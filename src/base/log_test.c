@@ -69,6 +69,8 @@ static size_t captured(void (*write_it)(void), char *out, size_t out_bytes)
 static void write_two_levels(void)
 {
     log_level_set(LOG_WARN);
+    assert_false(log_enabled(LOG_INFO));
+    assert_true(log_enabled(LOG_WARN));
     log_event(LOG_INFO, "not.shown", "n=%d", 1);
     log_event(LOG_ERROR, "is.shown", "n=%d", 2);
     log_level_set(LOG_INFO);

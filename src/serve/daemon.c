@@ -72,7 +72,9 @@ void daemon_call(Daemon *daemon, Call *call)
         call->done(call);
         return;
     }
-    mailbox_put(&daemon->calls, &call->mail);
+    mailbox_put_quiet(&daemon->calls, &call->mail);
+    if (!loop_comes(daemon, call))
+        loop_wake(daemon);
 }
 
 void daemon_call_here(Daemon *daemon, Call *call)

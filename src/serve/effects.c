@@ -311,6 +311,8 @@ static void log_change(const Daemon *daemon, const Effect *effect)
 {
     char id[ID_TEXT_BYTES];
     char fields[640];
+    if (!log_enabled(LOG_INFO))
+        return;
     snprintf(fields, sizeof fields,
              "job=%s type=" SLICE_FMT " queue=" SLICE_FMT " tenant=" SLICE_FMT
              " priority=%lld node=%s",

@@ -22,11 +22,13 @@
 #define HEADER_BYTES_MAX  (16u << 10)
 #define BODY_BYTES_MAX    (64ull << 20)
 #define CONNECTIONS_MAX   10000
-#define DESCRIPTORS_KEPT  128         /* for files, jobs and the rest of the daemon */
+#define DESCRIPTORS_KEPT  128 /* for files, jobs and the rest of the daemon */
+#define NOTES_BYTES       (4u << 10)
 #define BODY_ROOM_BYTES   (64u << 10) /* reserved before the first byte */
 #define DISCARD_TIMES_MAX 4           /* of a chunked body over the limit */
 #define ALONE_MS          2           /* see comes_alone */
 #define ALONE_IN_ROW      4
+#define ALONE_AFTER_MS    100 /* once there were many */
 
 /* --- Refusing before the handler ------------------------------------------------------
  */
@@ -277,8 +279,11 @@ static bool comes_alone(Conn *conn)
 {
     Listener *listener = conn->listener;
     int64_t now_ms = clock_now().boot_ms;
-    bool rare = now_ms - listener->last_ms > ALONE_MS;
+    bool close_by = now_ms - listener->last_ms <= ALONE_MS;
     unsigned in_row = listener->last == conn ? listener->in_row + 1 : 0;
+    if (close_by && listener->last && listener->last != conn)
+        listener->many_ms = now_ms;
+    bool rare = !close_by && now_ms - listener->many_ms > ALONE_AFTER_MS;
     listener->last = conn;
     listener->in_row = in_row;
     listener->last_ms = now_ms;
@@ -451,8 +456,11 @@ static Err start(Http *http, int fd, bool tcp, Error *why)
     };
     unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD |
                      MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG;
-    /* Half of the memory of a connection is for what it reads. */
-    size_t memory = options->header_bytes_max * 2;
+    /* The head of a request as it came, what the library notes of it, and the head of the
+     * answer. No more: all of it is cleared for each request. */
+    size_t least = options->header_bytes_max / 4;
+    size_t memory =
+        options->header_bytes_max + (least > NOTES_BYTES ? least : NOTES_BYTES);
     const struct MHD_OptionItem with_tls[] = {
         { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tls_certificate },
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },

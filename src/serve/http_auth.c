@@ -33,7 +33,7 @@ bool http_is_open(const Conn *conn)
     return !is_closed(conn);
 }
 
-static void set_from(const Conn *conn, Caller *caller)
+static void find_from(const Conn *conn, char from[CALLER_FROM_BYTES])
 {
     union {
         struct sockaddr any;
@@ -44,16 +44,22 @@ static void set_from(const Conn *conn, Caller *caller)
     socklen_t bytes = sizeof peer;
     char host[INET6_ADDRSTRLEN] = "";
     if (!conn->listener->tcp || getpeername(conn->fd, &peer.any, &bytes)) {
-        snprintf(caller->from, sizeof caller->from, "unix");
+        snprintf(from, CALLER_FROM_BYTES, "unix");
     } else if (peer.any.sa_family == AF_INET6) {
         inet_ntop(AF_INET6, &peer.six.sin6_addr, host, sizeof host);
-        snprintf(caller->from, sizeof caller->from, "[%s]:%u", host,
-                 ntohs(peer.six.sin6_port));
+        snprintf(from, CALLER_FROM_BYTES, "[%s]:%u", host, ntohs(peer.six.sin6_port));
     } else {
         inet_ntop(AF_INET, &peer.four.sin_addr, host, sizeof host);
-        snprintf(caller->from, sizeof caller->from, "%s:%u", host,
-                 ntohs(peer.four.sin_port));
+        snprintf(from, CALLER_FROM_BYTES, "%s:%u", host, ntohs(peer.four.sin_port));
     }
+}
+
+/* Found out once for a connection. */
+static void set_from(Conn *conn, Caller *caller)
+{
+    if (!conn->from[0])
+        find_from(conn, conn->from);
+    memcpy(caller->from, conn->from, sizeof caller->from);
 }
 
 /* By whose process it is; found out once for a connection. */

@@ -45,6 +45,7 @@ typedef struct Listener {
     struct Conn *_Atomic last;
     _Atomic unsigned in_row;
     _Atomic int64_t last_ms; /* boot time */
+    _Atomic int64_t many_ms; /* when two clients last came close together */
 } Listener;
 
 typedef struct Conn {
@@ -55,6 +56,7 @@ typedef struct Conn {
     int fd;
     _Atomic int64_t deadline_ms; /* boot time; TIME_NEVER: none */
     uid_t peer;
+    char from[CALLER_FROM_BYTES]; /* as Caller has it; "": not asked for yet */
     bool peer_known;
     bool peer_allowed;
     atomic_bool linger; /* answered before all was read: drain before closing */

@@ -44,6 +44,28 @@ static void large_headers_are_refused(void **state)
     assert_true(daemon_lives(world));
 }
 
+/* 16 KiB of request line and headers: what is within them is served. */
+static void headers_up_to_the_limit_are_taken(void **state)
+{
+    World *world = *state;
+    Buf text = { 0 };
+    Client client;
+    Reply reply;
+    buf_add_text(&text, "GET /livez HTTP/1.1\r\n" HEAD "X-Long: ");
+    while (text.bytes < (16 << 10) - 4)
+        buf_add_char(&text, 'x');
+    buf_add_text(&text, "\r\n\r\n");
+    client_tcp(&client, http_address(world->http));
+    for (int i = 0; i < 3; i++) {
+        client_send(&client, buf_slice(&text));
+        client_read(&client, false, &reply);
+        assert_int_equal(reply.status, 200);
+        reply_done(&reply);
+    }
+    client_close(&client);
+    buf_done(&text);
+}
+
 static void a_large_body_is_refused_before_it_is_sent(void **state)
 {
     World *world = *state;
@@ -352,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(large_headers_are_refused),
+        TEST(headers_up_to_the_limit_are_taken),
         TEST(a_large_body_is_refused_before_it_is_sent),
         TEST(a_large_body_that_is_sent_gets_its_answer),
         TEST(many_large_bodies_are_bounded_together),

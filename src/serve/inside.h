@@ -66,6 +66,8 @@ struct Daemon {
     pthread_mutex_t turning; /* held by who takes a turn */
     int64_t armed_boot;      /* when the timer comes */
     _Atomic size_t crowd;    /* calls answered together the last time */
+    _Atomic uint64_t
+        asked; /* journal position up to which the writer was asked to sync */
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t timer;

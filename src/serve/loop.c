@@ -9,13 +9,12 @@
 #include "serve/settings.h"
 
 #include <signal.h>
-#include <time.h>
 
 #define STOP_FLUSH_MS    (5 * MS_PER_S) /* for the last answers to be durable */
 #define SECOND_SIGNAL_MS 300
 #define SETTLE_MS        500            /* for the last answers to be read, leaving */
 #define CROWD_MIN        8              /* calls that were answered at once */
-#define GATHER_NS        50000          /* a fraction of a sync */
+#define COMES_MS         20             /* calls that loop_comes left wait no longer */
 #define KILL_AFTER_MS    (2 * MS_PER_S) /* beyond the grace, at the second signal */
 
 static _Thread_local bool in_turn;
@@ -29,6 +28,14 @@ void loop_wake(void *context)
 {
     Daemon *daemon = context;
     uv_async_send(&daemon->wake);
+}
+
+/* Those who were answered together ask together. While the disk works for some of them,
+ * the others gather: one turn and one sync for many cost less than one for each. */
+bool loop_comes(const Daemon *daemon, const Call *call)
+{
+    return call->kind == CALL_EVENT && daemon->crowd >= CROWD_MIN &&
+           daemon->durable < daemon->asked;
 }
 
 static void journal_failed(const Daemon *daemon)
@@ -131,6 +138,8 @@ static int64_t next_wake(const Daemon *daemon)
     int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
     if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
         wait_ms = 100; /* waiters have deadlines of their own */
+    if (daemon->durable < daemon->asked && wait_ms > COMES_MS)
+        wait_ms = COMES_MS;
     if ((daemon->stop || daemon->leaving) && wait_ms > 20)
         wait_ms = 20;
     return now.boot_ms + (wait_ms > 0 ? wait_ms : 0);
@@ -185,10 +194,6 @@ static void run_turn(Daemon *daemon)
 
 static void run_turn_locked(Daemon *daemon)
 {
-    /* Those who were answered together will ask together: one turn and one sync for many
-     * of them cost less than one for the first and another for the rest. */
-    if (daemon->crowd >= CROWD_MIN)
-        nanosleep(&(struct timespec){ .tv_nsec = GATHER_NS }, NULL);
     pthread_mutex_lock(&daemon->turning);
     run_turn(daemon);
     pthread_mutex_unlock(&daemon->turning);

@@ -173,11 +173,13 @@ static void append(Daemon *daemon, Turn *turn)
     if (out->batch.count)
         append_batch(daemon, out);
     start_early(daemon, turn);
-    if (alone(daemon))
-        journal_flush_here(daemon->journal);
-    else
-        journal_flush(daemon->journal);
     TurnMark mark = { out->number, journal_end(daemon->journal) };
+    if (alone(daemon)) {
+        journal_flush_here(daemon->journal);
+    } else {
+        daemon->asked = mark.end; /* its end will wake the loop: see loop_comes */
+        journal_flush(daemon->journal);
+    }
     MEM_PUSH(daemon->marks, daemon->mark_count, daemon->mark_capacity) = mark;
 }
 
