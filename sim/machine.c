@@ -334,6 +334,7 @@ static void carry_out(Machine *machine, const Effect *effect, uint64_t sequence)
         return;
     case EFFECT_ERASE:
     case EFFECT_DEFINED:
+    case EFFECT_LETTER:
         return;
     }
 }

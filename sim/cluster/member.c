@@ -107,6 +107,7 @@ static void carry_out(Member *member, const Effect *effect)
     case EFFECT_CHANGED:
     case EFFECT_ERASE:
     case EFFECT_DEFINED:
+    case EFFECT_LETTER:
         return;
     }
 }

@@ -38,6 +38,7 @@ static void processor_path(Buf *out, Slice name, const char *rest)
 
 static const Column ls_columns[] = {
     { .title = "NAME", .wide = true },
+    { .title = "NODE" },
     { .title = "INPUT" },
     { .title = "FORWARD" },
     { .title = "SLOTS", .right = true },
@@ -65,6 +66,7 @@ static void add_row(Table *table, const Doc *item)
     long long problems = (long long)doc_count(doc_get(item, "problems"));
     bool up = doc_bool(item, "up");
     table_add(table, COLOUR_PLAIN, doc_text(item, "name"));
+    table_add(table, COLOUR_PLAIN, doc_text(item, "node"));
     table_addf(table, up ? COLOUR_PLAIN : COLOUR_RED, "%s", input_word(item));
     table_addf(table, COLOUR_PLAIN, "%s", doc_bool(item, "forwarding") ? "on" : "off");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -495,17 +497,40 @@ static int send_signal(Cli *cli, Slice name, const char *signal, const char *uni
     return code;
 }
 
-/* To every processor; the first failure is the command's, the others are told. */
+/* Several nodes may share the store, and have processors of the same name. */
+static void address_add(Buf *out, const Doc *item)
+{
+    buf_add_slice(out, doc_text(item, "name"));
+    buf_add_char(out, '@');
+    buf_add_slice(out, doc_text(item, "node"));
+}
+
+static bool on_several_nodes(const Doc *items)
+{
+    const Doc *first = doc_first(items);
+    for (const Doc *item = first; item; item = doc_next(item))
+        if (!slice_equal(doc_text(item, "node"), doc_text(first, "node")))
+            return true;
+    return false;
+}
+
+/* To every processor, of whatever node; the first failure is the command's, the others
+ * are told. */
 static int send_all(Cli *cli, const char *signal)
 {
     Doc *page = NULL;
     int first = cli_get(cli, PROCESSORS_PATH, &page);
     if (first)
         return first;
-    const Doc *item = doc_first(doc_get(page, "items"));
-    for (; item; item = doc_next(item)) {
-        int code = send_signal(cli, doc_text(item, "name"), signal, NULL);
+    const Doc *items = doc_get(page, "items");
+    bool several = on_several_nodes(items);
+    for (const Doc *item = doc_first(items); item; item = doc_next(item)) {
+        Buf address = { 0 };
+        address_add(&address, item);
+        int code = send_signal(
+            cli, several ? buf_slice(&address) : doc_text(item, "name"), signal, NULL);
         first = first ? first : code;
+        buf_done(&address);
     }
     doc_free(page);
     return first;

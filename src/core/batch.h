@@ -33,7 +33,8 @@ typedef enum OpKind {
     OP_FENCE,  /* what `node` decides counts no more, if its epoch is `count` and its
                   lease is over: else OP_LOST */
     OP_TAKE,   /* up to `count` live jobs of `node`, smallest ids first, become this
-                  node's; OP_LOST if it is not fenced, OP_MISSING if it has none */
+                  node's, but for those that stay (JOB_STAYS); OP_LOST if it is not
+                  fenced, OP_MISSING if it has none */
     OP_JOIN,   /* this node begins its epoch `count`: its fence ends, its inbox is
                   emptied; OP_LOST unless it is larger than the last */
 } OpKind;

@@ -18,6 +18,7 @@ typedef enum EffectKind {
     EFFECT_CHANGED, /* a job is now in `state`: logs, waiters, metrics, event stream */
     EFFECT_ERASE, /* logs (of attempts up to `attempt`), state, files of a job now gone */
     EFFECT_DEFINED, /* a definition changed */
+    EFFECT_LETTER,  /* a word of another node's daemon (EVENT_POST): owner, value */
 } EffectKind;
 
 typedef enum Wait {

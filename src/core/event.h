@@ -42,6 +42,7 @@ typedef enum EventKind {
     EVENT_HINT,          /* there may be mail of another node */
     EVENT_CHANGE,        /* another node has defined something: table, tenant, key, value;
                             the store has it already */
+    EVENT_POST,          /* a word of this daemon to that of the node `number`: body */
 } EventKind;
 
 /* A message from another node: see OP_MAIL. */

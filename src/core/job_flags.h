@@ -24,6 +24,8 @@ typedef enum JobFlag {
     JOB_CONTROL = 1 << 22,       /* 000's: its payload is its control document */
     JOB_AFTERMATH = 1 << 23,     /* caused by an error handler: its end calls none */
     JOB_UNIT = 1 << 26,          /* works on a unit of a processor (004) */
+    JOB_STAYS = 1 << 29,  /* works on this node's own disk: no other is given it; it waits
+                             for a node that is lost */
     JOB_LINKED = 1 << 18, /* has `after`, `group` or `unique`: stores keep rows of it */
     JOB_MERGES = 1 << 19, /* while it waits, others of its highlander type become it */
     JOB_TELLS = 1 << 28,  /* someone is to be told of its end: `notify` */

@@ -10,6 +10,7 @@ typedef enum LetterKind {
     LETTER_GIVEN,   /* the jobs with these ids are yours now: body, 8 bytes each */
     LETTER_CALL,   /* an action for a job that is yours: `call`, answered under `token` */
     LETTER_ANSWER, /* to a call: answer */
+    LETTER_WORD,   /* of one daemon to the other: body */
 } LetterKind;
 
 typedef struct LetterText {

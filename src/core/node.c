@@ -282,6 +282,17 @@ static void started(Node *node, const Event *event)
     node_timer_set(node, running);
 }
 
+/* What has to do with other nodes of the store. */
+static void take_of_others(Node *node, const Event *event)
+{
+    if (event->kind == EVENT_PEERS)
+        node_share_peers(node, event);
+    else if (event->kind == EVENT_HINT)
+        node_share_hint(node);
+    else
+        node_share_post(node, event);
+}
+
 static void take(Node *node, const Event *event)
 {
     switch (event->kind) {
@@ -341,10 +352,9 @@ static void take(Node *node, const Event *event)
         node_unget(node, event);
         return;
     case EVENT_PEERS:
-        node_share_peers(node, event);
-        return;
     case EVENT_HINT:
-        node_share_hint(node);
+    case EVENT_POST:
+        take_of_others(node, event);
         return;
     case EVENT_CHANGE:
         node_change(node, event);

@@ -140,12 +140,12 @@ static void mail(Node *node, uint32_t to, const LetterText *text)
 
 /* --- Giving ------------------------------------------------------------------------ */
 
-/* Whether another node may run it: not what is counted over all of a cluster, and not
- * what someone is acting on. */
+/* Whether another node may run it: not what is counted over all of a cluster, not what
+ * works on the disk of this one, and not what someone is acting on. */
 static bool may_be_given(const Node *node, const Head *head)
 {
     bool counted = head->group || (head->flags & JOB_MERGES) || head->wants;
-    return !counted && !map_find(&node->pins, head->id);
+    return !counted && !(head->flags & JOB_STAYS) && !map_find(&node->pins, head->id);
 }
 
 static bool lane_gives(const Node *node, const Lane *lane)
@@ -434,6 +434,25 @@ void node_share_answers(Node *node)
     }
 }
 
+/* --- Words of the daemons -------------------------------------------------------------
+ */
+
+void node_share_post(Node *node, const Event *event)
+{
+    if (!node->share)
+        return;
+    mail(node, (uint32_t)event->number,
+         &(LetterText){ .kind = LETTER_WORD, .body = event->body });
+    node->share->busy_boot = node->now.boot_ms + ANSWER_WAIT_MS;
+}
+
+static void take_word(Node *node, uint32_t from, Slice body)
+{
+    Effect *effect = outbox_effect(node->out, EFFECT_LETTER, WAIT_BATCH);
+    effect->owner = from;
+    effect->value = node_keep(node, body);
+}
+
 /* --- The inbox --------------------------------------------------------------------- */
 
 static void read_letter(Node *node, const Letter *letter)
@@ -454,6 +473,9 @@ static void read_letter(Node *node, const Letter *letter)
         return;
     case LETTER_ANSWER:
         take_answer(node, &text);
+        return;
+    case LETTER_WORD:
+        take_word(node, letter->from, text.body);
         return;
     }
 }

@@ -27,6 +27,7 @@ bool node_share_forwards(Node *node, const Event *event, const Job *job);
 
 void node_share_peers(Node *node, const Event *event);
 void node_share_hint(Node *node);
+void node_share_post(Node *node, const Event *event);
 void node_share_change(Node *node, const Event *event);
 void node_share_inbox(Node *node, const Event *answer);
 void node_share_given(Node *node, const Asked *asked, const Event *answer);

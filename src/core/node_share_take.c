@@ -102,6 +102,15 @@ static void learn_lanes(Node *node, const Event *answer)
     node_unblock_all(node);
 }
 
+/* What stays with its node waits for it. */
+static bool any_to_take(const Event *answer)
+{
+    for (size_t i = 0; i < answer->loaded_count; i++)
+        if (!(answer->loaded[i].flags & JOB_STAYS))
+            return true;
+    return false;
+}
+
 void node_share_lanes(Node *node, const Asked *asked, const Event *answer)
 {
     uint32_t number = (uint32_t)asked->event.number;
@@ -117,10 +126,11 @@ void node_share_lanes(Node *node, const Asked *asked, const Event *answer)
         TakenNode *taken = &share->taken[i];
         if (taken->number != number)
             continue;
-        bool more = answer->err || answer->loaded_count;
+        bool some = any_to_take(answer);
+        bool more = answer->err || some;
         taken->asking = false;
         taken->boot_ms = node->now.boot_ms + (more ? TICK_MS : TAKE_AGAIN_MS);
-        for (size_t k = 0; answer->loaded_count && k < share->peer_count; k++)
+        for (size_t k = 0; some && k < share->peer_count; k++)
             if (share->peers[k].number == number && share->peers[k].left_ms <= 0)
                 take_step(node, &share->peers[k]);
     }

@@ -16,6 +16,7 @@ static const FieldRow rows[] = {
     { 40, offsetof(PeerFacts, host), FIELD_SLICE },
     { 41, offsetof(PeerFacts, version), FIELD_SLICE },
     { 42, offsetof(PeerFacts, listen), FIELD_SLICE },
+    { 43, offsetof(PeerFacts, loads), FIELD_SLICE },
 };
 static const Fields fields = { rows, FIELDS_COUNT(rows), NULL };
 

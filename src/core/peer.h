@@ -21,6 +21,7 @@ typedef struct PeerFacts {
     Slice host;
     Slice version;
     Slice listen; /* address of its HTTP listener; empty: none */
+    Slice loads;  /* what waits at its processors: lines "NAME UNITS" */
 } PeerFacts;
 
 void peer_pack(Buf *out, const PeerFacts *facts);

@@ -21,7 +21,8 @@ static void facts_are_read_back(void **state)
                         .started_ms = 1790000000000,
                         .host = SLICE_LITERAL("h1"),
                         .version = SLICE_LITERAL("0.1"),
-                        .listen = SLICE_LITERAL("127.0.0.1:7420") };
+                        .listen = SLICE_LITERAL("127.0.0.1:7420"),
+                        .loads = SLICE_LITERAL("ocr 3\n") };
     peer_pack(&packed, &facts);
     PeerFacts back;
     assert_int_equal(peer_unpack(buf_slice(&packed), &back), ERR_OK);
@@ -30,6 +31,7 @@ static void facts_are_read_back(void **state)
     assert_int_equal(back.draining, 1);
     assert_true(slice_is(back.host, "h1"));
     assert_true(slice_is(back.listen, "127.0.0.1:7420"));
+    assert_true(slice_is(back.loads, "ocr 3\n"));
     buf_done(&packed);
     assert_int_equal(peer_unpack(SLICE_LITERAL("\xff\xff\xff"), &back), ERR_CORRUPT);
 }

@@ -113,6 +113,7 @@ void arrivals_tidy(Processor *processor, Now now)
     int dir = openat(processor->buckets.own_fd, ARRIVED_DIR,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bool end = dir < 0;
+    processor->tidy_walk.all = true; /* half-made ones that a crash left, too */
     for (int looked = 0; looked < TIDY_STEP && !end; looked++) {
         end = bucket_walk_next(&processor->tidy_walk, dir, name) == WALK_END;
         if (!end && outlived(processor, dir, name, now.wall_ms))

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/retake.h"
 #include "run/sweep.h"
 
 #include <errno.h>
@@ -93,6 +94,7 @@ Err broker_open(Broker *broker, Error *why)
         broker->source_fd = -1;
         return err;
     }
+    retake_open(broker);
     broker->open = true;
     trouble_clear(&broker->troubles, "");
     log_event(LOG_INFO, "broker.open", "broker=" SLICE_FMT " from=%s",
@@ -102,7 +104,10 @@ Err broker_open(Broker *broker, Error *why)
 
 bool broker_step(Broker *broker, int64_t boot_ms)
 {
-    return broker->open && sender_step(&broker->sender, boot_ms);
+    if (!broker->open)
+        return false;
+    bool more = retake_step(broker, boot_ms);
+    return sender_step(&broker->sender, boot_ms) || more;
 }
 
 Err broker_remove(Broker *broker, const char *unit, Error *why)

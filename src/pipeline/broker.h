@@ -18,6 +18,8 @@ typedef struct Broker {
     int watch;
     Sender sender;
     Troubles troubles;
+    size_t backs;        /* units on their way back: retake.h */
+    int64_t retake_boot; /* of the next look for lost nodes */
 } Broker;
 
 Broker *broker_new(struct Pipeline *pipeline, const Plan *plan);

@@ -95,7 +95,7 @@ static Err open_own(Buckets *buckets, int top, Error *why)
     return err;
 }
 
-static Err open_all(Buckets *buckets, int top, Error *why)
+static Err open_all(Buckets *buckets, int top, bool lock, Error *why)
 {
     static const char *const halves[] = { "input", "output" };
     for (size_t i = 0; i < 2; i++)
@@ -104,8 +104,10 @@ static Err open_all(Buckets *buckets, int top, Error *why)
     Err err = ERR_OK;
     for (Bucket bucket = 0; bucket < BUCKETS && !err; bucket++)
         err = open_one(buckets->dir, top, paths[bucket], &buckets->fds[bucket], why);
-    if (!err)
+    if (!err && lock)
         err = open_own(buckets, top, why);
+    else if (!err)
+        err = open_one(buckets->dir, top, OWN_DIR, &buckets->own_fd, why);
     return err;
 }
 
@@ -144,7 +146,14 @@ Err buckets_open(Buckets *buckets, const char *dir, Error *why)
 {
     int top = -1;
     Err err = open_top(buckets, dir, &top, why);
-    return err ? err : close_top(buckets, top, open_all(buckets, top, why), why);
+    return err ? err : close_top(buckets, top, open_all(buckets, top, true, why), why);
+}
+
+Err buckets_peek(Buckets *buckets, const char *dir, Error *why)
+{
+    int top = -1;
+    Err err = open_top(buckets, dir, &top, why);
+    return err ? err : close_top(buckets, top, open_all(buckets, top, false, why), why);
 }
 
 Err own_open(Buckets *buckets, const char *dir, Error *why)

@@ -59,6 +59,9 @@ const char *bucket_path(Bucket bucket); /* "input/work" */
 MUST_CHECK Err buckets_open(Buckets *buckets, const char *dir, Error *why);
 void buckets_close(Buckets *buckets);
 
+/* The same for one who only puts things into them: whoever has them may go on. */
+MUST_CHECK Err buckets_peek(Buckets *buckets, const char *dir, Error *why);
+
 /* A name that a unit may have: 1 to 255 bytes, no slash, not "." or "..", not hidden. */
 bool unit_name_valid(Slice name);
 

@@ -18,6 +18,17 @@ static size_t least_loaded(const int64_t *loads, size_t count, uint64_t turn)
     return best;
 }
 
+/* The place that was meant, or the next one behind it that is not down. */
+static size_t up_from(size_t place, const int64_t *loads, size_t count)
+{
+    for (size_t i = 0; loads && i < count; i++) {
+        size_t at = (place + i) % count;
+        if (loads[at] != DIVIDE_DOWN)
+            return at;
+    }
+    return place;
+}
+
 size_t divide(const Forward *forward, const char *unit, uint64_t *turn,
               const int64_t *loads)
 {
@@ -25,9 +36,10 @@ size_t divide(const Forward *forward, const char *unit, uint64_t *turn,
     case FORWARD_ALL:
         return 0;
     case FORWARD_ROUND_ROBIN:
-        return (size_t)((*turn)++ % forward->count);
+        return up_from((size_t)((*turn)++ % forward->count), loads, forward->count);
     case FORWARD_HASH:
-        return (size_t)(hash_bytes(unit, strlen(unit)) % forward->count);
+        return up_from((size_t)(hash_bytes(unit, strlen(unit)) % forward->count), loads,
+                       forward->count);
     case FORWARD_LEAST_LOADED:
         return least_loaded(loads, forward->count, (*turn)++);
     }

@@ -7,8 +7,9 @@
 
 #define DIVIDE_DOWN INT64_MAX /* the load of a destination that cannot take anything */
 
-/* `turn` counts the units divided so far; `loads` (only looked at by least-loaded) has
- * what waits at each destination. Not for FORWARD_ALL. */
+/* `turn` counts the units divided so far; `loads` has what waits at each destination;
+ * modes other than least-loaded only look who is down, and may be given NULL. Not for
+ * FORWARD_ALL. */
 size_t divide(const Forward *forward, const char *unit, uint64_t *turn,
               const int64_t *loads);
 

@@ -78,6 +78,29 @@ static void what_is_down_gets_nothing_while_another_is_up(void **state)
         assert_int_equal(divide(&forward, "u", &turn, loads), 2);
 }
 
+/* S4.86: a node that is lost gets none, in whatever mode; the others keep theirs. */
+static void the_next_takes_the_turn_of_who_is_down(void **state)
+{
+    (void)state;
+    static const ForwardMode modes[] = { FORWARD_ROUND_ROBIN, FORWARD_HASH };
+    const int64_t loads[PLACES] = { 0, DIVIDE_DOWN, 0, 0 };
+    const int64_t none[PLACES] = { DIVIDE_DOWN, DIVIDE_DOWN, DIVIDE_DOWN, DIVIDE_DOWN };
+    for (size_t m = 0; m < 2; m++) {
+        Forward forward = forward_of(modes[m]);
+        uint64_t turn = 0;
+        uint64_t whole = 0;
+        for (int i = 0; i < 400; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "u%d", i);
+            uint64_t same = whole;
+            size_t meant = divide(&forward, name, &whole, NULL);
+            assert_int_equal(divide(&forward, name, &turn, loads),
+                             meant == 1 ? 2 : meant);
+            assert_int_equal(divide(&forward, name, &same, none), meant);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +109,7 @@ int main(void)
         cmocka_unit_test(least_loaded_fills_the_emptiest),
         cmocka_unit_test(least_loaded_shares_among_equals),
         cmocka_unit_test(what_is_down_gets_nothing_while_another_is_up),
+        cmocka_unit_test(the_next_takes_the_turn_of_who_is_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,9 @@ typedef struct Engine {
     Err (*act)(void *context, JobId id, Action action, Error *why);
     Err (*ask)(void *context, const EngineQuestion *question, EngineSink *sink,
                void *sink_context, Error *why);
+    /* Tells all nodes of the store where a processor is; no directory: it is gone. NULL:
+     * no one else has the store. */
+    Err (*publish)(void *context, Slice name, Slice dir, Slice address, Error *why);
     Err (*job)(void *context, JobId id, EngineSink *sink, void *sink_context, Error *why);
 } Engine;
 

@@ -13,6 +13,32 @@
 #define SIGNAL_QUEUE "signals"
 #define SIGNAL_TYPE  "signal"
 #define RETRY_MS     (2 * MS_PER_S)
+#define WINDOW_MS    (30 * 24 * MS_PER_HOUR) /* a node may be away for long */
+
+/* $0 program, $1 data directory, $2 destination, $3 unit. Another node may run it when
+ * this one is lost: then there is nobody behind this one's socket. */
+static const char script[] =
+    "\"$0\" processor --server \"unix:$1/pawl.sock\" process -- \"$2\" \"$3\"\n"
+    "code=$?\n"
+    "[ $code = 6 ] && [ -n \"$PAWL_API_URL\" ] || exit $code\n"
+    "exec \"$0\" processor --server \"$PAWL_API_URL\" process -- \"$2\" \"$3\"\n";
+
+/* A name alone is of this node, whoever sends the signal. */
+static Slice whole_address(const Processor *processor, Slice destination, Arena *arena)
+{
+    const PipelineOptions *options = pipeline_options(processor->pipeline);
+    Buf text = { 0 };
+    bool here = options->engine.publish &&
+                !memchr(destination.data, '@', destination.bytes) &&
+                pipeline_find(processor->pipeline, destination);
+    if (!here)
+        return destination;
+    Slice name = pipeline_find(processor->pipeline, destination)->plan.name;
+    buf_printf(&text, SLICE_FMT "@%s", SLICE_ARG(name), options->sysid);
+    Slice kept = slice_copy(arena, buf_slice(&text));
+    buf_done(&text);
+    return kept;
+}
 
 Err next_keep(const Processor *processor, const char *unit, Slice destination, Error *why)
 {
@@ -37,19 +63,19 @@ static Err send_one(Processor *processor, const char *unit, Slice stamp,
 {
     const PipelineOptions *options = pipeline_options(processor->pipeline);
     Buf command = { 0 };
-    Buf server = { 0 };
+    Arena arena = { 0 };
     Buf key = { 0 };
     Error why = { 0 };
     Job job = job_default();
-    buf_printf(&server, "unix:%s/pawl.sock", options->data_dir);
-    add_word(&command, slice_text(options->program));
-    add_word(&command, SLICE_LITERAL("processor"));
-    add_word(&command, SLICE_LITERAL("--server"));
-    add_word(&command, buf_slice(&server));
-    add_word(&command, SLICE_LITERAL("process"));
-    add_word(&command, SLICE_LITERAL("--"));
-    add_word(&command, destination);
-    add_word(&command, slice_text(unit));
+    const Slice words[] = { SLICE_LITERAL("/bin/sh"),
+                            SLICE_LITERAL("-c"),
+                            slice_text(script),
+                            slice_text(options->program),
+                            slice_text(options->data_dir),
+                            whole_address(processor, destination, &arena),
+                            slice_text(unit) };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add_word(&command, words[i]);
     buf_printf(&key, "next:" SLICE_FMT ":" SLICE_FMT, SLICE_ARG(processor->plan.name),
                SLICE_ARG(stamp));
     job.tenant = SLICE_LITERAL("default");
@@ -59,13 +85,14 @@ static Err send_one(Processor *processor, const char *unit, Slice stamp,
     job.cwd = SLICE_LITERAL("/");
     job.name = SLICE_LITERAL("next process signal");
     job.retry_delay_ms = RETRY_MS;
+    job.retry_window_ms = WINDOW_MS;
     const Engine *engine = &options->engine;
     Err err = engine->add_once(engine->context, &job, buf_slice(&key), &why);
     if (err)
         processor_trouble(processor, unit, "the next signal cannot be queued: %s",
                           why.text);
     buf_done(&key);
-    buf_done(&server);
+    arena_done(&arena);
     buf_done(&command);
     return err;
 }

@@ -4,13 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define OWN_BYTES_MAX 65536
 #define DIR_MODE      0755
 #define NEW           ".new"  /* of files; no unit has a hidden name */
-#define NEW_NOTE      ".note" /* of notes: another thread may make them */
+#define NEW_NOTE      ".note" /* of notes: and whose, for others make them, too */
+#define NEW_BYTES     64
 
 static int open_below(int dir, const char *name)
 {
@@ -104,19 +106,30 @@ void own_remove(const Buckets *buckets, const char *folder, const char *name)
 /* --- Notes ----------------------------------------------------------------------------
  */
 
+/* Another thread, another daemon or another machine may be making one in the same folder.
+ */
+static void new_note_name(char out[NEW_BYTES])
+{
+    static atomic_uint count;
+    snprintf(out, NEW_BYTES, NEW_NOTE ".%d.%lld.%u", getpid(),
+             (long long)clock_now().boot_ms, count++);
+}
+
 bool note_set(int dir, const char *name, Slice text)
 {
     char target[NOTE_BYTES_MAX + 1];
+    char new_name[NEW_BYTES];
     if (!text.bytes || text.bytes > NOTE_BYTES_MAX) {
         errno = EINVAL;
         return false;
     }
     memcpy(target, text.data, text.bytes);
     target[text.bytes] = '\0';
-    if (unlinkat(dir, NEW_NOTE, 0) && errno != ENOENT)
+    new_note_name(new_name);
+    if (unlinkat(dir, new_name, 0) && errno != ENOENT)
         return false;
-    return symlinkat(target, dir, NEW_NOTE) == 0 &&
-           renameat(dir, NEW_NOTE, dir, name) == 0;
+    return symlinkat(target, dir, new_name) == 0 &&
+           renameat(dir, new_name, dir, name) == 0;
 }
 
 Slice note_read(int dir, const char *name, char out[NOTE_BYTES_MAX])

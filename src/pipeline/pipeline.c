@@ -30,6 +30,7 @@ struct Pipeline {
     Mailbox orders;
     Mailbox notes;
     Mailbox carried;
+    Mailbox heard; /* of PeersNews */
     Carrier *carrier;
     int wake_fd;
     int watch_fd;
@@ -41,6 +42,7 @@ struct Pipeline {
     /* Of its thread. */
     Processor *processors;
     Broker *brokers;
+    Peers peers;
     uint64_t number; /* of the last carried order */
     int64_t reopen_boot;
 };
@@ -77,7 +79,8 @@ Pipeline *pipeline_new(const PipelineOptions *options)
     pipeline->options.program = pipeline->program = text_copy(options->program);
     pipeline->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pipeline->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    Mailbox *boxes[] = { &pipeline->orders, &pipeline->notes, &pipeline->carried };
+    Mailbox *boxes[] = { &pipeline->orders, &pipeline->notes, &pipeline->carried,
+                         &pipeline->heard };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
         mailbox_init(boxes[i]);
         boxes[i]->wake = wake;
@@ -110,6 +113,16 @@ bool pipeline_ready(const Pipeline *pipeline)
 void pipeline_give(Pipeline *pipeline, SignalOrder *order)
 {
     mailbox_put(&pipeline->orders, &order->mail);
+}
+
+void pipeline_tell(Pipeline *pipeline, PeersNews *news)
+{
+    mailbox_put(&pipeline->heard, &news->mail);
+}
+
+const Peers *pipeline_peers(const Pipeline *pipeline)
+{
+    return &pipeline->peers;
 }
 
 bool pipeline_queue(Slice queue)
@@ -150,7 +163,7 @@ static Plan keep_plan(Arena *arena, const Plan *plan)
 {
     Plan kept = *plan;
     Slice *texts[] = { &kept.name, &kept.command, &kept.type, &kept.dir,
-                       &kept.from, &kept.cwd,     &kept.env };
+                       &kept.from, &kept.cwd,     &kept.env,  &kept.address };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         *texts[i] = slice_copy(arena, *texts[i]);
     kept.forwards = arena_take(arena, (plan->forward_count + 1) * sizeof(Forward));
@@ -322,6 +335,7 @@ static Err change_plan(Pipeline *pipeline, Processor *processor, const Plan *pla
         return ERR_OK;
     }
     sender_init(&processor->sender);
+    processor_publish(processor, false);
     return ERR_OK;
 }
 
@@ -344,6 +358,25 @@ Err pipeline_put(Pipeline *pipeline, const Plan *plan, bool *out_new, Error *why
 /* --- Orders ----------------------------------------------------------------------------
  */
 
+static void list_elsewhere(JsonOut *json, const Peers *peers)
+{
+    json_array(json, "elsewhere");
+    for (size_t i = 0; i < peers->count; i++) {
+        const PeerPlace *place = peers->places[i];
+        Buf id = { 0 };
+        buf_printf(&id, SLICE_FMT ":" SLICE_FMT, SLICE_ARG(place->node),
+                   SLICE_ARG(place->name));
+        json_object(json, NULL);
+        json_text(json, "name", place->name);
+        json_text(json, "id", buf_slice(&id));
+        json_text(json, "node", place->node);
+        json_text(json, "directory", place->dir);
+        json_object_end(json);
+        buf_done(&id);
+    }
+    json_array_end(json);
+}
+
 static void list_all(Pipeline *pipeline, SignalOrder *order)
 {
     JsonOut json = { .out = &order->out };
@@ -359,7 +392,19 @@ static void list_all(Pipeline *pipeline, SignalOrder *order)
     for (Broker *at = pipeline->brokers; at; at = at->next)
         broker_json(&json, at, boot_ms);
     json_array_end(&json);
+    if (order->kind == ORDER_LIST_KNOWN)
+        list_elsewhere(&json, &pipeline->peers);
     json_object_end(&json);
+}
+
+static void loads_of_all(Pipeline *pipeline, SignalOrder *order)
+{
+    int64_t boot_ms = clock_now().boot_ms;
+    for (Processor *at = pipeline->processors; at; at = at->next)
+        if (at->open && !at->gone)
+            buf_printf(&order->out, SLICE_FMT " %lld\n", SLICE_ARG(at->plan.name),
+                       (long long)bucket_guess(&at->buckets, IN_WORK, boot_ms) +
+                           (long long)at->unit_count);
 }
 
 static void meter_all(Pipeline *pipeline, SignalOrder *order)
@@ -445,6 +490,7 @@ static bool about_list(Pipeline *pipeline, SignalOrder *order)
         { ORDER_METERS, meter_all },      { ORDER_LIST, list_all },
         { ORDER_PUT, put_plan },          { ORDER_DROP, drop_plan },
         { ORDER_PUT_BROKER, put_broker }, { ORDER_DROP_BROKER, drop_broker },
+        { ORDER_LIST_KNOWN, list_all },   { ORDER_LOADS, loads_of_all },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].kind != order->kind)
@@ -519,6 +565,7 @@ static void drop_gone(Pipeline *pipeline)
             continue;
         }
         *at = processor->next;
+        processor_publish(processor, true);
         unwatch(pipeline, processor);
         processor_free(processor);
     }
@@ -543,10 +590,20 @@ static void settle_all(Pipeline *pipeline, int64_t boot_ms)
             sender_settle(&at->sender, boot_ms);
 }
 
+static void take_heard(Pipeline *pipeline)
+{
+    for (Mail *mail = mailbox_take(&pipeline->heard); mail;) {
+        Mail *next = mail->next;
+        peers_take(&pipeline->peers, (PeersNews *)(void *)mail);
+        mail = next;
+    }
+}
+
 /* Orders are taken out first: what had happened when one was given is then among the
  * notes. So who waited for the end of a job and asks finds the unit where it belongs. */
 static void take_mail(Pipeline *pipeline, int64_t boot_ms)
 {
+    take_heard(pipeline);
     Mail *orders = mailbox_take(&pipeline->orders);
     for (Mail *mail = mailbox_take(&pipeline->notes); mail;) {
         Mail *next = mail->next;
@@ -666,6 +723,9 @@ void pipeline_free(Pipeline *pipeline)
         carry_order_free((CarryOrder *)(void *)mail);
         mail = next;
     }
+    take_heard(pipeline);
+    peers_done(&pipeline->peers);
+    mailbox_done(&pipeline->heard);
     mailbox_done(&pipeline->carried);
     mailbox_done(&pipeline->orders);
     mailbox_done(&pipeline->notes);

@@ -8,6 +8,7 @@
 
 #include "base/mailbox.h"
 #include "pipeline/engine.h"
+#include "pipeline/peers.h"
 #include "pipeline/plan.h"
 #include "pipeline/signals.h"
 
@@ -39,6 +40,9 @@ void pipeline_free(Pipeline *pipeline); /* joins the thread; open orders are ref
 /* Something to be done on the thread; belongs to the pipeline until done() is called. */
 void pipeline_give(Pipeline *pipeline, SignalOrder *order);
 
+/* What is known of other nodes; any thread. The news are the pipeline's from then on. */
+void pipeline_tell(Pipeline *pipeline, PeersNews *news);
+
 /* A job is now in a state. Any thread; only queues of the pipeline's are of interest. */
 bool pipeline_queue(Slice queue);
 void pipeline_note(Pipeline *pipeline, Slice queue, JobId id, JobState state);
@@ -51,6 +55,7 @@ struct Processor *pipeline_find(const Pipeline *pipeline, Slice name); /* or its
 struct Processor *pipeline_first(const Pipeline *pipeline);
 struct Broker *pipeline_brokers(const Pipeline *pipeline);
 struct Carrier *pipeline_carrier(const Pipeline *pipeline);
+const Peers *pipeline_peers(const Pipeline *pipeline);
 uint64_t pipeline_number(Pipeline *pipeline); /* another one each time */
 
 /* A new processor, or another plan for one. */

@@ -343,6 +343,20 @@ static Err read_dir(PlanReader *reader, const JsonIn *value)
     return read_path(reader, value, &reader->plan->dir);
 }
 
+/* ssh:HOST:/DIRECTORY or rsync://HOST/MODULE. */
+static Err read_address(PlanReader *reader, const JsonIn *value)
+{
+    Place place;
+    Err err = read_text(reader, value, &reader->plan->address);
+    if (!err && reader->plan->address.bytes &&
+        (place_parse(reader->plan->address, &place, &reader->fault->why) ||
+         place.kind == PLACE_LOCAL))
+        err = refuse(reader, "invalid_value", "address",
+                     "is how other nodes reach it: ssh:HOST:/DIRECTORY or "
+                     "rsync://HOST/MODULE");
+    return err;
+}
+
 static Err read_from(PlanReader *reader, const JsonIn *value)
 {
     return read_path(reader, value, &reader->plan->from);
@@ -401,6 +415,7 @@ static const PlanField fields[] = {
     { "command", read_command },
     { "type", read_type },
     { "dir", read_dir },
+    { "address", read_address },
     { "cwd", read_cwd },
     { "env", read_env },
     { "slots", read_slots },
@@ -515,6 +530,7 @@ void plan_members(JsonOut *json, const Plan *plan)
         words_json(json, "command", plan->command);
     text_if(json, "type", plan->type);
     text_if(json, "dir", plan->dir);
+    text_if(json, "address", plan->address);
     text_if(json, "cwd", plan->cwd);
     if (plan->env.bytes)
         words_json(json, "env", plan->env);

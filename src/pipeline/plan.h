@@ -51,6 +51,7 @@ typedef struct Plan {
     Slice command; /* argv, each ended by NUL; empty: `type` says what runs */
     Slice type;    /* a handler */
     Slice dir;     /* "": <data>/processors/<name> */
+    Slice address; /* how other nodes' rsync gets to it; "": ssh:<this host>:<dir> */
     Slice from;    /* brokers: the directory whose units are divided */
     Slice cwd;
     Slice env; /* NAME=VALUE, each ended by NUL */

@@ -6,6 +6,7 @@
 #include "pipeline/arrival.h"
 #include "pipeline/next.h"
 #include "pipeline/own.h"
+#include "pipeline/peers.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/unit.h"
 
@@ -113,6 +114,31 @@ static Err open_sender(Processor *processor, Error *why)
     return sender_open(sender, why);
 }
 
+/* The directory says whose it is, for other nodes that can see it. */
+static Err sign(const Processor *processor, Error *why)
+{
+    Buf text = { 0 };
+    Err err = own_read(&processor->buckets, "", PEERS_ID_FILE, &text);
+    if (err || !slice_is(buf_slice(&text), processor->id))
+        err = own_write(&processor->buckets, "", PEERS_ID_FILE, slice_text(processor->id),
+                        why);
+    buf_done(&text);
+    return err;
+}
+
+void processor_publish(Processor *processor, bool gone)
+{
+    const PipelineOptions *options = pipeline_options(processor->pipeline);
+    Error why = { 0 };
+    Slice dir = gone ? (Slice){ NULL, 0 } : slice_text(processor->buckets.dir);
+    if (options->engine.publish &&
+        options->engine.publish(options->engine.context, processor->plan.name, dir,
+                                processor->plan.address, &why) &&
+        why.code != ERR_UNAVAILABLE)
+        processor_trouble(processor, "", "other nodes cannot be told of it: %s",
+                          why.text);
+}
+
 Err processor_open(Processor *processor, Error *why)
 {
     Buf dir = { 0 };
@@ -128,7 +154,9 @@ Err processor_open(Processor *processor, Error *why)
     if (err)
         return err;
     recall(processor);
-    err = units_recover(processor, why);
+    err = sign(processor, why);
+    if (!err)
+        err = units_recover(processor, why);
     if (!err)
         err = open_sender(processor, why);
     if (err) {
@@ -138,6 +166,7 @@ Err processor_open(Processor *processor, Error *why)
         return err;
     }
     next_recover(processor);
+    processor_publish(processor, false);
     processor->open = true;
     trouble_clear(&processor->troubles, "");
     log_event(LOG_INFO, "processor.open",

@@ -99,6 +99,9 @@ Unit *processor_unit(const Processor *processor, const char *name);
 /* Claims one unit out of `input/work`, slots or not. */
 MUST_CHECK Err processor_claim(Processor *processor, const char *name, Error *why);
 
+/* Other nodes of the store learn where it is, or that it is gone. */
+void processor_publish(Processor *processor, bool gone);
+
 /* Keeps the switches over restarts. */
 MUST_CHECK Err processor_remember(const Processor *processor, Error *why);
 

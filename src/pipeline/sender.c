@@ -9,7 +9,9 @@
 #include "pipeline/divide.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/processor.h"
+#include "pipeline/retake.h"
 #include "pipeline/transfer.h"
+#include "pipeline/way.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,10 +108,8 @@ static bool find_place(const Sender *sender, Slice key, Target *out)
 
 static size_t *counter(const Sender *sender, const Transfer *transfer)
 {
-    const Place *to = &sender->plan->forwards[transfer->forward].places[transfer->place];
-    return to->kind == PLACE_LOCAL && !transfer->job
-               ? &sender->carried[transfer->forward]
-               : &sender->in_flight[transfer->forward];
+    return transfer->carried ? &sender->carried[transfer->forward]
+                             : &sender->in_flight[transfer->forward];
 }
 
 static Transfer *transfer_new(Sender *sender, const Target *target, JobId job,
@@ -118,6 +118,7 @@ static Transfer *transfer_new(Sender *sender, const Target *target, JobId job,
     Transfer *transfer = MEM_NEW(Transfer);
     transfer->job = job;
     transfer->begun = job != 0;
+    transfer->carried = !job && way_carries(sender->pipeline, target->to);
     transfer->forward = target->forward;
     transfer->place = target->place;
     snprintf(transfer->unit, sizeof transfer->unit, "%s", unit);
@@ -182,45 +183,54 @@ size_t sender_busy(const Sender *sender, const char *unit)
     return busy;
 }
 
-static bool on_this_node(const Sender *sender, const Place *place)
-{
-    return !place->node.bytes ||
-           slice_is(place->node, pipeline_options(sender->pipeline)->sysid);
-}
-
 static Processor *processor_at(const Sender *sender, const Place *place)
 {
-    Processor *to =
-        on_this_node(sender, place) ? pipeline_find(sender->pipeline, place->path) : NULL;
-    return to && to->open ? to : NULL;
+    Way way;
+    way_to(sender->pipeline, place, &way);
+    return way.here;
 }
 
 /* --- Which destination ----------------------------------------------------------------
  */
 
-/* What waits at a destination: counted where it is ours to count, else what was begun
- * and has not arrived. */
+/* What waits at a destination: counted where someone knows it, and what was begun and
+ * has not arrived. */
 static int64_t load_of(const Sender *sender, size_t f, size_t p)
 {
-    const Place *place = &sender->plan->forwards[f].places[p];
     const PlaceState *state = &sender->states[f][p];
-    int64_t load = (int64_t)(state->given - state->delivered);
-    if (place->kind != PLACE_LOCAL)
-        return load;
-    Processor *to = processor_at(sender, place);
-    if (!to)
-        return DIVIDE_DOWN;
-    int64_t boot_ms = clock_now().boot_ms;
-    return load + bucket_guess(&to->buckets, IN_WORK, boot_ms) + (int64_t)to->unit_count;
+    int64_t load = way_load(sender->pipeline, &sender->plan->forwards[f].places[p]);
+    return load == DIVIDE_DOWN ? load : load + (int64_t)(state->given - state->delivered);
 }
 
+/* Nodes that are lost get nothing new, whatever the mode. */
 static size_t choose(Sender *sender, size_t f, const char *unit)
 {
     const Forward *forward = &sender->plan->forwards[f];
     int64_t loads[PLAN_PLACES_MAX] = { 0 };
-    for (size_t p = 0; p < forward->count && forward->mode == FORWARD_LEAST_LOADED; p++)
-        loads[p] = load_of(sender, f, p);
+    for (size_t p = 0; p < forward->count; p++) {
+        if (forward->mode == FORWARD_LEAST_LOADED)
+            loads[p] = load_of(sender, f, p);
+        else if (way_lost(sender->pipeline, &forward->places[p]))
+            loads[p] = DIVIDE_DOWN;
+    }
     return divide(forward, unit, &sender->turns[f], loads);
+}
+
+static bool has_room(const Sender *sender, size_t f, const Place *to)
+{
+    uint32_t slots = sender->plan->forwards[f].slots;
+    return way_carries(sender->pipeline, to) ? sender->carried[f] < slots + CARRY_AHEAD
+                                             : sender->in_flight[f] < slots;
+}
+
+/* A unit that cannot go to another node now is not given to it: that node may be lost
+ * before it can. */
+static bool can_commit(const Sender *sender, size_t f, size_t p, int64_t boot_ms)
+{
+    const Place *to = &sender->plan->forwards[f].places[p];
+    return !way_elsewhere(sender->pipeline, to) ||
+           (!way_lost(sender->pipeline, to) && has_room(sender, f, to) &&
+            sender->states[f][p].try_boot <= boot_ms);
 }
 
 /* The one destination of a unit, written down before it is used. False: not now. */
@@ -231,6 +241,8 @@ static bool route(Sender *sender, size_t f, const Delivery *what, size_t *out_pl
     if (choice_find(sender->buckets, sender->plan, f, what, out_place))
         return true;
     *out_place = choose(sender, f, what->unit);
+    if (!can_commit(sender, f, *out_place, clock_now().boot_ms))
+        return false;
     if (choice_set(sender->buckets, f, &forward->places[*out_place], what, &why)) {
         trouble(sender, what->unit, why.text);
         return false;
@@ -282,7 +294,7 @@ static void back_off(Sender *sender, const Target *target, int64_t boot_ms)
     state->failures++;
 }
 
-static Err add_job(Sender *sender, const Transfer *transfer, JobId *out_id, Error *why)
+static Err add_job(Sender *sender, Transfer *transfer, const Place *to, Error *why)
 {
     const Engine *engine = &pipeline_options(sender->pipeline)->engine;
     const Forward *forward = &sender->plan->forwards[transfer->forward];
@@ -291,7 +303,7 @@ static Err add_job(Sender *sender, const Transfer *transfer, JobId *out_id, Erro
     Job job = job_default();
     Slice name = slice_text(transfer->unit);
     buf_printf(&source, "%s/%s", sender->source_dir, transfer->unit);
-    TransferOrder order = { .place = &forward->places[transfer->place],
+    TransferOrder order = { .place = to,
                             .forward = forward,
                             .source = buf_cstr(&source),
                             .unit = transfer->unit,
@@ -305,25 +317,20 @@ static Err add_job(Sender *sender, const Transfer *transfer, JobId *out_id, Erro
     job.cwd = SLICE_LITERAL("/");
     job.name = utf8_valid(name) ? name : order.place->text;
     job.max_retries = RETRIES;
-    Err err = engine->add(engine->context, &job, 1, out_id, why);
+    job.flags = JOB_STAYS;
+    Err err = engine->add(engine->context, &job, 1, &transfer->job, why);
     buf_done(&command);
     buf_done(&source);
     return err;
 }
 
-static Err carry(Sender *sender, Transfer *transfer, Error *why)
+static Err carry(Sender *sender, Transfer *transfer, Slice dir)
 {
-    const Target target = target_of(sender, transfer);
     const Forward *forward = &sender->plan->forwards[transfer->forward];
-    const Processor *to = processor_at(sender, target.to);
-    if (!on_this_node(sender, target.to))
-        return error_set(why, ERR_NOT_FOUND,
-                         "this is node %s, and only processors of this node are reached "
-                         "by name; use ssh:HOST:NAME or rsync://HOST/MODULE",
-                         pipeline_options(sender->pipeline)->sysid);
-    if (!to)
-        return error_set(why, ERR_NOT_FOUND, "there is no such processor on this node");
-    CarryOrder *order = carry_order_new(sender->source_dir, to->buckets.dir);
+    Buf to = { 0 };
+    buf_add_slice(&to, dir);
+    CarryOrder *order = carry_order_new(sender->source_dir, buf_cstr(&to));
+    buf_done(&to);
     snprintf(order->unit, sizeof order->unit, "%s", transfer->unit);
     snprintf(order->record, sizeof order->record, "%s %s", sender->id,
              transfer->delivery);
@@ -336,11 +343,25 @@ static Err carry(Sender *sender, Transfer *transfer, Error *why)
     return ERR_OK;
 }
 
+/* The way may have become another since it was counted: then it is counted anew. */
 static Err begin(Sender *sender, Transfer *transfer, Error *why)
 {
-    if (target_of(sender, transfer).to->kind == PLACE_LOCAL)
-        return carry(sender, transfer, why);
-    return add_job(sender, transfer, &transfer->job, why);
+    Way way;
+    way_to(sender->pipeline, target_of(sender, transfer).to, &way);
+    --*counter(sender, transfer);
+    transfer->carried = way.kind != WAY_JOB;
+    ++*counter(sender, transfer);
+    switch (way.kind) {
+    case WAY_NONE:
+        *why = way.why;
+        return way.why.code;
+    case WAY_HERE:
+    case WAY_DIR:
+        return carry(sender, transfer, way.dir);
+    case WAY_JOB:
+        return add_job(sender, transfer, &way.place, why);
+    }
+    return ERR_UNSUPPORTED;
 }
 
 /* What was decided begins, once the routes are on disk. */
@@ -387,20 +408,13 @@ static bool may_start(const Sender *sender)
     return !processor || (processor->forwarder && !processor->suspended);
 }
 
-static bool has_room(const Sender *sender, size_t f, PlaceKind kind)
-{
-    uint32_t slots = sender->plan->forwards[f].slots;
-    return kind == PLACE_LOCAL ? sender->carried[f] < slots + CARRY_AHEAD
-                               : sender->in_flight[f] < slots;
-}
-
 /* Whether anything could begin now; if not, nothing needs to be looked at. */
 static bool can_begin(const Sender *sender, int64_t boot_ms)
 {
     for (size_t f = 0; f < sender->plan->forward_count; f++) {
         const Forward *forward = &sender->plan->forwards[f];
         for (size_t p = 0; p < forward->count; p++)
-            if (has_room(sender, f, forward->places[p].kind) &&
+            if (has_room(sender, f, &forward->places[p]) &&
                 sender->states[f][p].try_boot <= boot_ms)
                 return true;
     }
@@ -416,8 +430,8 @@ static bool has_or_send(Sender *sender, const Target *target, const Leaving *uni
         mark_has(sender->buckets, target->to, &(Delivery){ unit->unit, unit->delivery }))
         return true;
     if (may_start(sender) && !in_hand(sender, unit->unit, target->to) &&
-        has_room(sender, target->forward, target->to->kind) &&
-        state->try_boot <= boot_ms && !refused(sender, unit->unit, target->to, boot_ms)) {
+        has_room(sender, target->forward, target->to) && state->try_boot <= boot_ms &&
+        !refused(sender, unit->unit, target->to, boot_ms)) {
         transfer_new(sender, target, 0, unit->unit, unit->delivery);
         state->given++;
     }
@@ -465,7 +479,9 @@ static bool given_away(Sender *sender, const char *unit, int64_t boot_ms)
         return false; /* a transfer may be under way */
     place = choose(sender, 0, unit);
     const Place *to = &forward->places[place];
-    Processor *there = to->kind == PLACE_LOCAL ? processor_at(sender, to) : NULL;
+    if (!can_commit(sender, 0, place, boot_ms))
+        return false;
+    Processor *there = processor_at(sender, to);
     if (!there || in_hand(sender, unit, to) || !renamed_into(sender, there, unit)) {
         if (forward->mode != FORWARD_ALL)
             sender->routed[0] =
@@ -591,7 +607,9 @@ static bool look(Sender *sender, int64_t boot_ms)
         WalkStep step = bucket_walk_next(&sender->walk, sender->source_fd, name);
         if (step == WALK_END)
             return false;
-        if (step == WALK_UNIT && !given_away(sender, name, boot_ms))
+        if (step == WALK_UNIT &&
+            !(sender->broker && retake_holds(sender->broker, name)) &&
+            !given_away(sender, name, boot_ms))
             examine(sender, name, NULL, boot_ms);
     }
     return can_begin(sender, boot_ms);

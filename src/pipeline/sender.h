@@ -24,6 +24,7 @@ typedef struct Transfer {
     JobId job;       /* 0: it is carried, or has not begun */
     uint64_t number; /* of what is carried */
     bool begun;
+    bool carried;   /* by a thread, not by a job */
     size_t forward; /* whose slot it takes */
     size_t place;
     char delivery[DELIVERY_BYTES]; /* which state of the unit */

@@ -43,16 +43,23 @@ typedef enum SignalKind {
     ORDER_DROP,   /* it is no longer defined: it stops, its directory stays */
     ORDER_PUT_BROKER,
     ORDER_DROP_BROKER,
+    ORDER_LIST_KNOWN, /* LIST, and `elsewhere`: those of other nodes that it knows of */
+    ORDER_LOADS,      /* what waits at each, as text: lines "NAME UNITS" */
 } SignalKind;
 #define SIGNALS (SIGNAL_DESTROY + 1)
+
+#define SIGNAL_HOME_BYTES 130
 
 typedef struct SignalOrder {
     Mail mail;
     SignalKind kind;
-    Slice name; /* of the processor, or its id */
-    Slice unit; /* empty: none */
-    Slice next; /* PROCESS: whom to signal after the work */
-    Plan *plan; /* PUT */
+    Slice name;                   /* of the processor, or its id */
+    Slice unit;                   /* empty: none */
+    Slice next;                   /* PROCESS: whom to signal after the work */
+    Plan *plan;                   /* PUT */
+    Slice plan_text;              /* PUT: the same as JSON */
+    char home[SIGNAL_HOME_BYTES]; /* filled when it is taken: the sysid of its node, on a
+                                     store of several */
     void (*done)(struct SignalOrder *order);
     void *context;
 

@@ -115,7 +115,7 @@ static Job job_of(const Processor *processor, const char *name, Arena *arena)
     job.max_retries = plan->max_retries;
     job.retry_delay_ms = plan->retry_delay_ms;
     job.max_run_ms = plan->max_run_ms;
-    job.flags = JOB_UNIT | JOB_KEEP_STATE;
+    job.flags = JOB_UNIT | JOB_KEEP_STATE | JOB_STAYS;
     buf_done(&path);
     buf_done(&env);
     return job;

@@ -97,17 +97,6 @@ void api_processor_get(Exchange *exchange)
     send_order(exchange, answer);
 }
 
-static bool refuse_declared(Exchange *exchange)
-{
-    if (!daemon_declared(exchange->daemon, SLICE_LITERAL(PROCESSOR_TABLE),
-                         (Slice){ NULL, 0 }, exchange->parts[0]))
-        return false;
-    exchange_refuse(exchange, "declared",
-                    "it is declared in the configuration file: change it there and "
-                    "reload");
-    return true;
-}
-
 /* The unit of a request, which may be any name of a file. False after it refused. */
 static bool take_unit(Exchange *exchange, Slice unit)
 {
@@ -142,7 +131,7 @@ static void waited(Exchange *exchange, Call *call)
     }
     Request *again = ARENA_NEW(&exchange->arena, Request);
     again->order.kind = SIGNAL_STATUS;
-    again->order.name = request->order.name;
+    again->order.name = exchange->parts[0]; /* of whatever node */
     again->order.unit = request->order.unit;
     exchange->state = again;
     send_order(exchange, answer);
@@ -185,6 +174,7 @@ static void destroyed(Exchange *exchange, Call *call)
     Call *define = exchange_call(exchange, CALL_EVENT, forgotten);
     define->event.kind = EVENT_DEFINE;
     define->event.table = SLICE_LITERAL(PROCESSOR_TABLE);
+    define->event.tenant = slice_text(request->order.home);
     define->event.key = slice_text(request->order.unit_name);
     exchange_send(exchange, define);
 }
@@ -234,8 +224,6 @@ void api_processor_signal(Exchange *exchange)
     const Request *request = request_new(exchange, kind);
     if (!take_params(exchange))
         return;
-    if (kind == SIGNAL_DESTROY && refuse_declared(exchange))
-        return;
     if (kind == SIGNAL_DESTROY &&
         !slice_equal(exchange_param(exchange, "confirm"), request->order.name)) {
         exchange_refuse(exchange, "missing_field",
@@ -268,6 +256,7 @@ static void made(Exchange *exchange, Call *call)
     Call *define = exchange_call(exchange, CALL_EVENT, kept);
     define->event.kind = EVENT_DEFINE;
     define->event.table = SLICE_LITERAL(PROCESSOR_TABLE);
+    define->event.tenant = slice_text(request->order.home);
     define->event.key = request->order.name;
     define->event.value = request->plan_text;
     exchange_send(exchange, define);
@@ -292,14 +281,13 @@ void api_processor_put(Exchange *exchange)
     const JsonIn *body = api_body(exchange, &exchange->arena, false);
     if (!body)
         return;
-    if (refuse_declared(exchange))
-        return;
     Plan *plan = ARENA_NEW(&exchange->arena, Plan);
-    if (plan_read(body, request->order.name, &exchange->arena, plan, &fault)) {
+    Slice name = request->order.name; /* NAME, NAME@NODE */
+    if (plan_read(body, slice_cut(&name, '@'), &exchange->arena, plan, &fault)) {
         exchange_refuse(exchange, fault.code, "%s", fault.why.text);
         return;
     }
     request->order.plan = plan;
-    request->plan_text = plan_text(exchange, plan);
+    request->plan_text = request->order.plan_text = plan_text(exchange, plan);
     send_order(exchange, made);
 }

@@ -306,6 +306,7 @@ static void write_reply(Audit *audit, Look *look, const Effect *reply, const Cal
     case EVENT_PEERS:
     case EVENT_HINT:
     case EVENT_CHANGE:
+    case EVENT_POST:
         return; /* what workers and the daemon itself do is in the jobs */
     }
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "core/peer.h"
 #include "serve/inside.h"
+#include "serve/relay.h"
 #include "serve/store_await.h"
 
 #include <stdio.h>
@@ -15,6 +16,8 @@
 #define WAIT_MS      200 /* between two looks */
 #define HINTED_MS    10  /* likewise, however many hints come */
 #define REJOIN_TRIES 3
+#define WAITERS_MS   500
+#define WAITERS_MAX  200 /* questions at once */
 
 typedef struct ClusterNews {
     Mail mail; /* must be first */
@@ -40,11 +43,13 @@ struct ClusterLink {
     Mailbox box; /* of ClusterNews, for the loop */
     pthread_mutex_t lock;
     PeerFacts facts; /* under the lock: what the loop last said */
+    Buf loads;       /* likewise: what facts.loads is */
     int64_t lease_ms;
     uint64_t change; /* the thread's: the last that was told */
     char host[64];
 
-    int64_t lease_boot; /* the loop's */
+    int64_t lease_boot;   /* the loop's */
+    int64_t waiters_boot; /* the next look for those who wait for jobs of others */
     bool again;
     Mail *used;
 };
@@ -272,6 +277,7 @@ void cluster_close(Daemon *daemon)
     }
     free_used(link);
     store_close(link->store);
+    buf_done(&link->loads);
     mailbox_done(&link->box);
     pthread_mutex_destroy(&link->lock);
     mem_free(link);
@@ -312,6 +318,7 @@ static void tell_peers(Daemon *daemon, const ClusterNews *news)
     Event *event = daemon_event(daemon, EVENT_PEERS);
     event->peers = arena_copy(&daemon->step, news->peers, news->count * sizeof(Peer));
     event->count = news->count;
+    relay_peers(daemon, news->peers, news->count);
     event->lease_boot = news->lease_boot;
     event->claims_boot = news->claims_boot;
     node_running(daemon->node, set_deadline, daemon);
@@ -327,14 +334,29 @@ static void say_facts(Daemon *daemon)
     link->facts.used = node.slots_used;
     link->facts.ready = node.spare;
     link->facts.draining = node.draining || daemon->stop || daemon->leaving;
+    buf_clear(&link->loads);
+    buf_add_slice(&link->loads, relay_loads(daemon));
+    link->facts.loads = buf_slice(&link->loads);
     link->lease_ms = node_settings(daemon->node)->lease_ms;
     pthread_mutex_unlock(&link->lock);
+}
+
+/* The end of a job that another node has is not told here: who waits for it looks. */
+static void look_for_waiters(Daemon *daemon, Now now)
+{
+    ClusterLink *link = daemon->cluster_link;
+    MapEntry entry;
+    if (!daemon->waiter_count || now.boot_ms < link->waiters_boot)
+        return;
+    link->waiters_boot = now.boot_ms + WAITERS_MS;
+    size_t asked = 0;
+    for (size_t at = 0; asked < WAITERS_MAX && map_next(&daemon->waiters, &at, &entry);)
+        asked += daemon_waiter_ask(daemon, entry.key);
 }
 
 void cluster_collect(Daemon *daemon, Now now)
 {
     ClusterLink *link = daemon->cluster_link;
-    (void)now;
     if (!link)
         return;
     free_used(link); /* of the last turn: events borrow from it */
@@ -356,6 +378,8 @@ void cluster_collect(Daemon *daemon, Now now)
         link->used = &news->mail;
     }
     say_facts(daemon);
+    relay_collect(daemon, now);
+    look_for_waiters(daemon, now);
 }
 
 void cluster_refused(Daemon *daemon)

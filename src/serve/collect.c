@@ -11,6 +11,7 @@
 #include "serve/cluster.h"
 #include "serve/notices.h"
 #include "serve/notify.h"
+#include "serve/relay.h"
 #include "serve/security.h"
 
 #include <fcntl.h>
@@ -100,21 +101,10 @@ static void take_event(Daemon *daemon, Call *call)
     map_put(&daemon->open_calls, (uintptr_t)call, call);
 }
 
-static void order_done(SignalOrder *order)
-{
-    Call *call = order->context;
-    call->err = order->err;
-    call->problem = order->problem;
-    call->why = order->why;
-    call->done(call);
-}
-
 static void take_order(Daemon *daemon, Call *call)
 {
-    call->order->done = order_done;
-    call->order->context = call;
     audit_note(daemon->security->audit, call);
-    pipeline_give(daemon->pipeline, call->order);
+    relay_take(daemon, call);
 }
 
 static void take_call(Daemon *daemon, Call *call)

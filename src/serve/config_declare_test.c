@@ -32,9 +32,9 @@ static Err read_thing(Declaring *in, Buf *out)
 }
 
 static const DeclareSection sections[] = {
-    { "handlers", "thing", true, name_valid, read_thing },
-    { "queues", "line", false, queue_name_valid, read_thing },
-    { NULL, NULL, false, NULL, NULL },
+    { "handlers", "thing", true, name_valid, read_thing, false },
+    { "queues", "line", false, queue_name_valid, read_thing, false },
+    { NULL, NULL, false, NULL, NULL, false },
 };
 
 static ConfigSources declaring_sources(const Folder *folder)

@@ -10,6 +10,7 @@
 #include "serve/cluster.h"
 #include "serve/loop.h"
 #include "serve/processors.h"
+#include "serve/relay.h"
 #include "serve/security.h"
 #include "serve/settings.h"
 #include "serve/store_await.h"
@@ -491,6 +492,7 @@ static void refuse_all(Daemon *daemon)
 {
     MapEntry entry;
     refuse_list(daemon->reads);
+    relay_refuse(daemon->relay);
     daemon_trials_drop(daemon);
     for (size_t at = 0; map_next(&daemon->waiters, &at, &entry);)
         refuse_list(entry.value);
@@ -515,6 +517,7 @@ static void close_http(Daemon *daemon)
     refuse_all(daemon);
     pthread_create(&thread, NULL, refuse_late, daemon);
     pipeline_free(daemon->pipeline); /* its calls are refused by now */
+    relay_free(daemon->relay);
     drop_close(daemon->drop);
     http_close(daemon->http);
     tls_close();

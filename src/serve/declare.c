@@ -115,15 +115,15 @@ static Err read_alert(Declaring *in, Buf *out_value)
 }
 
 static const DeclareSection rows[] = {
-    { "tenants", TENANT_TABLE, false, tenant_name_valid, read_tenant },
-    { "resources", RESOURCE_TABLE, false, name_valid, read_resource },
-    { "queues", QUEUE_TABLE, true, queue_name_valid, read_queue },
-    { "handlers", HANDLER_TABLE, true, name_valid, read_handler },
-    { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule },
-    { "processors", PROCESSOR_TABLE, false, name_valid, read_processor },
-    { "brokers", BROKER_TABLE, false, name_valid, read_broker },
-    { "alerts", ALERT_TABLE, true, name_valid, read_alert },
-    { NULL, NULL, false, NULL, NULL },
+    { "tenants", TENANT_TABLE, false, tenant_name_valid, read_tenant, false },
+    { "resources", RESOURCE_TABLE, false, name_valid, read_resource, false },
+    { "queues", QUEUE_TABLE, true, queue_name_valid, read_queue, false },
+    { "handlers", HANDLER_TABLE, true, name_valid, read_handler, false },
+    { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule, false },
+    { "processors", PROCESSOR_TABLE, false, name_valid, read_processor, true },
+    { "brokers", BROKER_TABLE, false, name_valid, read_broker, true },
+    { "alerts", ALERT_TABLE, true, name_valid, read_alert, false },
+    { NULL, NULL, false, NULL, NULL, false },
 };
 
 const DeclareSection *declare_sections(void)

@@ -28,6 +28,7 @@ typedef struct DeclareSection {
     bool (*name_valid)(Slice name); /* of base/text.h */
     Err (*read)(Declaring *,
                 Buf *); /* adds the packed value of an EVENT_DEFINE; never nothing */
+    bool own; /* of the node that has the file, not of all that share its store */
 } DeclareSection;
 
 /* What this version can declare, in the order in which it is applied; ended by a row

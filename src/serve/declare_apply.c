@@ -13,6 +13,8 @@ typedef struct List {
 } List;
 
 struct Declares {
+    Arena arena;
+    Slice home;           /* of definitions of this node's own; "": the store is */
     pthread_mutex_t lock; /* of `wanted`, which other threads look into */
     List applied;         /* what the store had before the last changes */
     List wanted;          /* what the file says */
@@ -80,8 +82,22 @@ void declares_free(Declares *declares)
         return;
     list_done(&declares->applied);
     list_done(&declares->wanted);
+    arena_done(&declares->arena);
     pthread_mutex_destroy(&declares->lock);
     mem_free(declares);
+}
+
+void declares_home(Declares *declares, Slice sysid)
+{
+    declares->home = slice_copy(&declares->arena, sysid);
+}
+
+static bool is_own(Slice table)
+{
+    for (const DeclareSection *row = declare_sections(); row->section; row++)
+        if (slice_is(table, row->table))
+            return row->own;
+    return false;
 }
 
 void declares_stored(void *context, const Definition *definition)
@@ -89,6 +105,8 @@ void declares_stored(void *context, const Definition *definition)
     Declares *declares = context;
     Slice name = definition->key;
     Slice table = slice_cut(&name, ' ');
+    if (is_own(table) && !slice_equal(definition->tenant, declares->home))
+        return;
     list_add(&declares->applied, &(DeclareChange){ .table = table,
                                                    .tenant = definition->tenant,
                                                    .name = name,
@@ -100,7 +118,8 @@ void declares_set(Declares *declares, const Declared *first)
     List list = { 0 };
     for (const Declared *at = first; at; at = at->next)
         list_add(&list, &(DeclareChange){ .table = slice_text(at->section->table),
-                                          .tenant = at->tenant,
+                                          .tenant = at->section->own ? declares->home
+                                                                     : at->tenant,
                                           .name = at->name,
                                           .value = at->value });
     list_sort(&list);

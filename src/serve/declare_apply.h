@@ -19,6 +19,11 @@ typedef struct Declares Declares;
 Declares *declares_new(void);
 void declares_free(Declares *declares);
 
+/* On a store of several nodes: whose definitions those are that are a node's own. They
+ * stand under it as their tenant, and those of others are none of ours. Before all
+ * else. */
+void declares_home(Declares *declares, Slice sysid);
+
 /* What the store holds of DECLARED_TABLE: a DefinitionSink, before the first turn. */
 void declares_stored(void *declares, const Definition *definition);
 

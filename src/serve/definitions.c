@@ -2,6 +2,7 @@
 /* definitions.c - definitions on their way into the node: those of the store when the
  * daemon opens, those of the configuration file then and at each reload. */
 #include "serve/inside.h"
+#include "serve/processors.h"
 
 #include "serve/alerts.h"
 #include "serve/notices.h"
@@ -39,6 +40,7 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
         err = store->kind->definitions(store, stored.table, stored_definition, &stored,
                                        why);
     }
+    declares_home(daemon->declares, processors_home(daemon));
     if (!err)
         err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
                                        declares_stored, daemon->declares, why);

@@ -161,6 +161,7 @@ static void run_effect(Daemon *daemon, const Effect *effect)
     case EFFECT_START:
     case EFFECT_FORGET:
     case EFFECT_ERASE:
+    case EFFECT_LETTER:
         return;
     }
 }

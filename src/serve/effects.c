@@ -15,6 +15,7 @@
 #include "serve/notices.h"
 #include "serve/notify.h"
 #include "serve/processors.h"
+#include "serve/relay.h"
 #include "serve/resource_json.h"
 #include "serve/security.h"
 #include "serve/settings.h"
@@ -185,6 +186,8 @@ static void start_job(Daemon *daemon, const Job *job, const StartHow *how)
         cannot_start(daemon, job, "user is for jobs that are processes", false);
     else if (handler && handler->lang == LANG_HTTP)
         start_call(daemon, job, handler, how->deadline_ms);
+    else if (!processors_have(job))
+        cannot_start(daemon, job, "its unit is gone", false);
     else if (!how->warm)
         start_process(daemon, job, handler, how->deadline_ms, runner_start);
     else if (warm_add(&daemon->warm, handler, job, how->slot, &why))
@@ -252,7 +255,8 @@ bool daemon_start_early(Daemon *daemon, const Effect *effect)
     const Body *found = effect->warm ? NULL : bodies_find(&daemon->bodies, effect->id);
     const Handler *handler;
     Job job;
-    if (!found || body_job(found, &job) || !is_process(daemon, &job, &handler))
+    if (!found || body_job(found, &job) || !is_process(daemon, &job, &handler) ||
+        !processors_have(&job))
         return false;
     job.attempt = effect->attempt;
     job.bookings = effect->bookings;
@@ -406,7 +410,23 @@ void daemon_effect(Daemon *daemon, const Effect *effect)
     case EFFECT_DEFINED:
         defined(daemon, effect);
         return;
+    case EFFECT_LETTER:
+        relay_letter(daemon, effect);
+        return;
     }
+}
+
+bool daemon_waiter_ask(Daemon *daemon, JobId id)
+{
+    const Call *call = map_find(&daemon->waiters, id);
+    if (!call || call->event.table.bytes)
+        return false; /* for an operation: whoever waits looks again after a while */
+    Ask *ask = MEM_NEW(Ask);
+    ask->purpose = ASK_WAIT;
+    ask->load = (Load){ .kind = LOAD_JOB, .id = id };
+    ask->needs = journal_end(daemon->journal);
+    keeper_ask(daemon->keeper, ask);
+    return true;
 }
 
 /* Someone waits for a job's end. It may have come already: the store is asked once, after
@@ -418,13 +438,7 @@ void daemon_waiter_add(Daemon *daemon, Call *call)
     call->mail.next = map_find(&daemon->waiters, id);
     map_put(&daemon->waiters, id, call);
     daemon->waiter_count++;
-    if (call->event.table.bytes)
-        return; /* for an operation: whoever waits looks again after a while */
-    Ask *ask = MEM_NEW(Ask);
-    ask->purpose = ASK_WAIT;
-    ask->load = (Load){ .kind = LOAD_JOB, .id = id };
-    ask->needs = journal_end(daemon->journal);
-    keeper_ask(daemon->keeper, ask);
+    daemon_waiter_ask(daemon, id);
 }
 
 static void answer_list(Daemon *daemon, Call *call, Err err)

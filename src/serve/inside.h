@@ -92,6 +92,7 @@ struct Daemon {
     struct Alerts *alerts;
     struct Security *security; /* tokens */
     struct Notices *notices;
+    struct Relay *relay; /* orders to processors of any node */
 
     Mailbox calls;   /* from the doors */
     Mailbox answers; /* from the keeper */
@@ -172,6 +173,7 @@ void daemon_start_trial(Daemon *daemon, const Job *job, int64_t deadline_ms);
 void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number);
 void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how);
 void daemon_waiter_add(Daemon *daemon, Call *call);
+bool daemon_waiter_ask(Daemon *daemon, JobId id); /* whether it has ended by now */
 void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
 void daemon_waiters_expire(Daemon *daemon, Now now);
 void daemon_waiters_end(Daemon *daemon); /* they look how far it is */

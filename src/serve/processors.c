@@ -5,10 +5,16 @@
 #include "base/log.h"
 #include "pipeline/pipeline.h"
 #include "serve/inside.h"
+#include "serve/relay.h"
 #include "json/json_in.h"
 
+#include <errno.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define HOST_BYTES 256
 
 /* --- Calls of the pipeline's thread ---------------------------------------------------
  */
@@ -17,6 +23,7 @@ typedef struct Asked {
     Call call; /* first: done() gets it */
     sem_t answered;
     const EngineQuestion *question;
+    uint16_t node; /* only jobs that it took; 0: any */
     JobId id;
     EngineSink *sink;
     void *sink_context;
@@ -89,13 +96,21 @@ static Err engine_act(void *context, JobId id, Action action, Error *why)
     return err;
 }
 
+/* Nodes that share a store may have processors of the same name. */
+static void take_own(void *context, const Job *job)
+{
+    const Asked *asked = context;
+    if (!asked->node || id_node(job->id) == asked->node)
+        asked->sink(asked->sink_context, job);
+}
+
 /* On a reader thread, while the pipeline's waits. */
 static void read_jobs(Call *call, Store *store)
 {
     Asked *asked = (Asked *)(void *)call;
     const EngineQuestion *question = asked->question;
     JobQuery *query = ARENA_NEW(&call->arena, JobQuery);
-    JobSink sink = { asked->sink, asked->sink_context };
+    JobSink sink = { take_own, asked };
     QueryEnd end = { 0 };
     query->limit = QUERY_LIMIT_MAX;
     call->err = query_term("queue", question->queue, &call->arena, query, &call->why);
@@ -113,7 +128,9 @@ static void read_jobs(Call *call, Store *store)
 static Err engine_ask(void *context, const EngineQuestion *question, EngineSink *sink,
                       void *sink_context, Error *why)
 {
+    const Daemon *daemon = context;
     Asked asked = { .question = question, .sink = sink, .sink_context = sink_context };
+    asked.node = daemon->store->kind->shared ? daemon->identity.number : 0;
     asked.call.kind = CALL_READ;
     asked.call.read = read_jobs;
     Err err = ask_and_wait(context, &asked, why);
@@ -145,6 +162,45 @@ static Err engine_job(void *context, JobId id, EngineSink *sink, void *sink_cont
     return err;
 }
 
+/* Through ssh, if nothing else is said: the name of this host and the directory. */
+static Slice address_of(Arena *arena, Slice dir, Slice address)
+{
+    char host[HOST_BYTES] = "localhost";
+    Buf text = { 0 };
+    if (address.bytes)
+        return address;
+    if (gethostname(host, sizeof host - 1))
+        snprintf(host, sizeof host, "localhost");
+    buf_printf(&text, "ssh:%s:" SLICE_FMT, host, SLICE_ARG(dir));
+    Slice kept = slice_copy(arena, buf_slice(&text));
+    buf_done(&text);
+    return kept;
+}
+
+static Err engine_publish(void *context, Slice name, Slice dir, Slice address, Error *why)
+{
+    Daemon *daemon = context;
+    Asked asked = { 0 };
+    Buf value = { 0 };
+    JsonOut json = { .out = &value };
+    asked.call.kind = CALL_EVENT;
+    asked.call.event = (Event){ .kind = EVENT_DEFINE,
+                                .table = SLICE_LITERAL(PLACE_TABLE),
+                                .tenant = processors_home(daemon),
+                                .key = name };
+    if (dir.bytes) {
+        json_object(&json, NULL);
+        json_text(&json, "dir", dir);
+        json_text(&json, "address", address_of(&asked.call.arena, dir, address));
+        json_object_end(&json);
+        asked.call.event.value = buf_slice(&value);
+    }
+    Err err = ask_and_wait(daemon, &asked, why);
+    buf_done(&value);
+    arena_done(&asked.call.arena);
+    return err;
+}
+
 /* --- Plans -----------------------------------------------------------------------------
  */
 
@@ -153,6 +209,28 @@ typedef struct PlanText {
     Slice name;
     Slice text;
 } PlanText;
+
+Slice processors_home(const Daemon *daemon)
+{
+    return daemon->store->kind->shared ? slice_text(daemon->identity.sysid)
+                                       : (Slice){ NULL, 0 };
+}
+
+/* One that came into a shared store from elsewhere belongs to whoever has its directory.
+ */
+static bool is_ours(const Daemon *daemon, Slice table, Slice tenant, Slice name)
+{
+    Buf path = { 0 };
+    if (slice_equal(tenant, processors_home(daemon)))
+        return true;
+    if (tenant.bytes)
+        return false;
+    buf_printf(&path, "%s/processors/%s" SLICE_FMT, daemon->data_dir,
+               slice_is(table, BROKER_TABLE) ? ".brokers/" : "", SLICE_ARG(name));
+    bool there = access(buf_cstr(&path), F_OK) == 0;
+    buf_done(&path);
+    return there;
+}
 
 static bool is_broker(Slice table)
 {
@@ -174,6 +252,12 @@ static Err plan_from_text(const PlanText *from, Arena *arena, Plan *out, Error *
     return err ? error_set(why, err, "%s", refused.why.text) : ERR_OK;
 }
 
+Err processors_read_plan(Slice name, Slice text, Arena *arena, Plan *out, Error *why)
+{
+    PlanText from = { SLICE_LITERAL(PROCESSOR_TABLE), name, text };
+    return plan_from_text(&from, arena, out, why);
+}
+
 static void begin_with(Daemon *daemon, const PlanText *from)
 {
     Arena arena = { 0 };
@@ -183,8 +267,8 @@ static void begin_with(Daemon *daemon, const PlanText *from)
         log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=\"%s\"",
                   SLICE_ARG(from->name), why.text);
     } else {
-        plan.declared =
-            declares_has(daemon->declares, from->table, (Slice){ NULL, 0 }, from->name);
+        plan.declared = declares_has(daemon->declares, from->table,
+                                     processors_home(daemon), from->name);
         if (is_broker(from->table))
             pipeline_plan_broker(daemon->pipeline, &plan);
         else
@@ -193,16 +277,52 @@ static void begin_with(Daemon *daemon, const PlanText *from)
     arena_done(&arena);
 }
 
+static void stored(Daemon *daemon, Slice table, const Definition *definition)
+{
+    if (is_ours(daemon, table, definition->tenant, definition->key))
+        begin_with(daemon, &(PlanText){ table, definition->key, definition->value });
+}
+
 static void stored_processor(void *context, const Definition *definition)
 {
-    begin_with(context, &(PlanText){ SLICE_LITERAL(PROCESSOR_TABLE), definition->key,
-                                     definition->value });
+    stored(context, SLICE_LITERAL(PROCESSOR_TABLE), definition);
 }
 
 static void stored_broker(void *context, const Definition *definition)
 {
-    begin_with(context, &(PlanText){ SLICE_LITERAL(BROKER_TABLE), definition->key,
-                                     definition->value });
+    stored(context, SLICE_LITERAL(BROKER_TABLE), definition);
+}
+
+static void tell_place(Daemon *daemon, Slice node, Slice name, Slice value)
+{
+    PeersNews *news = peers_news(PEERS_PLACE);
+    const JsonIn *object = NULL;
+    JsonFault fault;
+    Slice text = slice_copy(&news->arena, value);
+    if (value.bytes && json_in_load(text, &news->arena, &object, &fault))
+        object = NULL;
+    news->place = (PeerPlace){ .node = slice_copy(&news->arena, node),
+                               .name = slice_copy(&news->arena, name),
+                               .dir = json_in_text_of(object, "dir"),
+                               .address = json_in_text_of(object, "address") };
+    pipeline_tell(daemon->pipeline, news);
+}
+
+static void stored_place(void *context, const Definition *definition)
+{
+    tell_place(context, definition->tenant, definition->key, definition->value);
+}
+
+void processors_give(Daemon *daemon, SignalOrder *order)
+{
+    bool changes = order->kind == ORDER_PUT || order->kind == SIGNAL_DESTROY;
+    if (changes && declares_has(daemon->declares, SLICE_LITERAL(PROCESSOR_TABLE),
+                                processors_home(daemon), order->name))
+        signal_refuse(order, "declared", ERR_CONFLICT,
+                      "it is declared in the configuration file: change it there and "
+                      "reload");
+    else
+        pipeline_give(daemon->pipeline, order);
 }
 
 static void on_ready(void *context)
@@ -225,10 +345,12 @@ Err processors_open(Daemon *daemon, Error *why)
                     .add_once = engine_add_once,
                     .act = engine_act,
                     .ask = engine_ask,
+                    .publish = daemon->store->kind->shared ? engine_publish : NULL,
                     .job = engine_job },
         .on_ready = on_ready,
         .context = daemon,
     };
+    daemon->relay = relay_new(daemon);
     daemon->pipeline = pipeline_new(&options);
     /* What the file says first: a stored plan of the same name is an older one. */
     Declared *const *declared = daemon->options.declared;
@@ -242,6 +364,9 @@ Err processors_open(Daemon *daemon, Error *why)
                                        stored_processor, daemon, why);
     if (!err)
         err = store->kind->definitions(store, SLICE_LITERAL(BROKER_TABLE), stored_broker,
+                                       daemon, why);
+    if (!err && store->kind->shared)
+        err = store->kind->definitions(store, SLICE_LITERAL(PLACE_TABLE), stored_place,
                                        daemon, why);
     return err;
 }
@@ -280,7 +405,10 @@ static void defined_done(SignalOrder *order)
 void processors_defined(Daemon *daemon, const Effect *effect)
 {
     bool broker = is_broker(effect->table);
-    if (!daemon->pipeline || (!broker && !slice_is(effect->table, PROCESSOR_TABLE)))
+    if (daemon->pipeline && slice_is(effect->table, PLACE_TABLE))
+        tell_place(daemon, effect->tenant, effect->key, effect->value);
+    if (!daemon->pipeline || (!broker && !slice_is(effect->table, PROCESSOR_TABLE)) ||
+        !is_ours(daemon, effect->table, effect->tenant, effect->key))
         return;
     Defined *defined = MEM_NEW(Defined);
     SignalOrder *order = &defined->order;
@@ -297,7 +425,7 @@ void processors_defined(Daemon *daemon, const Effect *effect)
     } else {
         order->kind = broker ? ORDER_PUT_BROKER : ORDER_PUT;
         defined->plan.declared = declares_has(daemon->declares, effect->table,
-                                              (Slice){ NULL, 0 }, effect->key);
+                                              processors_home(daemon), effect->key);
         order->plan = &defined->plan;
     }
     pipeline_give(daemon->pipeline, order);
@@ -305,6 +433,18 @@ void processors_defined(Daemon *daemon, const Effect *effect)
 
 /* --- Starting --------------------------------------------------------------------------
  */
+
+bool processors_have(const Job *job)
+{
+    static const Slice input = { "PAWL_INPUT=", 11 };
+    Slice env = job->env;
+    Slice item;
+    struct stat found;
+    while ((job->flags & JOB_UNIT) && list_next(&env, &item)) /* each ends with NUL */
+        if (slice_starts(item, input))
+            return lstat(item.data + input.bytes, &found) == 0 || errno != ENOENT;
+    return true;
+}
 
 Slice processors_command(Arena *arena, Slice command)
 {

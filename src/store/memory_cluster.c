@@ -161,7 +161,8 @@ OpResult memory_take(Memory *memory, const Op *op, uint32_t node)
     uint64_t taken = 0;
     for (size_t i = 0; i < memory->count && taken < op->count; i++) {
         Row row = memory->jobs[i]->row;
-        if (state_in(row.job.state, STATES_FINAL) || job_owner(&row.job) != op->node)
+        if (state_in(row.job.state, STATES_FINAL) || job_owner(&row.job) != op->node ||
+            (row.job.flags & JOB_STAYS))
             continue;
         job_set_owner(&row.job, node);
         memory_replace(memory, i, &row);

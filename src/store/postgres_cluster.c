@@ -116,8 +116,10 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
     pgheld_flush(pg);
     param_int(&pg->params, op->node);
     param_int(&pg->params, (int64_t)op->count);
+    param_int(&pg->params, JOB_STAYS);
     PGresult *result = link_query(&pg->link,
                                   "SELECT id FROM pawl.job_live WHERE owner = $1::int8"
+                                  " AND coalesce(flags, 0)::int8 & $3::int8 = 0"
                                   " ORDER BY id LIMIT $2",
                                   &pg->params);
     PgArray ids = { .type = PG_INT8 };

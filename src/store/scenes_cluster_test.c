@@ -330,6 +330,26 @@ static void a_fenced_node_keeps_its_promises(Scene *scene)
 }
 
 /* Jobs of a lost node are taken over, once, in steps. */
+/* Work on the disk of a lost node is no one else's. */
+static void what_stays_waits_for_its_node(Scene *scene)
+{
+    uint32_t other = join_two(scene);
+    Job *stays = scene_job(scene, "q");
+    stays->flags |= JOB_STAYS;
+    JobId id = scene_add(scene, stays);
+    JobId taken = scene_add_ready(scene, "q");
+    lose(scene, other);
+    assert_int_equal(take(scene, other, SCENE_NODE, 3), OP_APPLIED);
+    assert_int_equal(take(scene, other, SCENE_NODE, 3), OP_MISSING);
+    assert_int_equal(window_of(scene, other), 1);
+    assert_int_equal(window_of(scene, SCENE_NODE), 1);
+    assert_int_equal(scene_must_get(scene, taken).owner, other);
+    Op claim = scene_claim(scene, id, 1);
+    scene_renew(scene, SCENE_SYSID, true);
+    scene_join(scene, SCENE_NODE, 2);
+    assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
+}
+
 static void jobs_of_a_lost_node_are_taken(Scene *scene)
 {
     uint32_t other = join_two(scene);
@@ -489,6 +509,7 @@ const SceneRow scenes_of_clusters[] = {
     SCENE(a_fenced_node_decides_nothing),
     SCENE(a_fenced_node_keeps_its_promises),
     SCENE(jobs_of_a_lost_node_are_taken),
+    SCENE(what_stays_waits_for_its_node),
     SCENE(a_node_that_returns_joins_anew),
     SCENE(mail_arrives_in_order_and_goes_when_taken),
     SCENE(changes_of_definitions_are_told_in_order),

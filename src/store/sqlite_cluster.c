@@ -112,7 +112,7 @@ static OpResult take(Sqlite *sqlite, const Op *op, uint32_t node)
             continue;
         saved_open(&held->saved, &sqlite->db);
         Job *job = &held->saved.row.job;
-        if (job_owner(job) != op->node)
+        if (job_owner(job) != op->node || (job->flags & JOB_STAYS))
             continue;
         job_set_owner(job, node);
         held->changed = held->rewrite = true;
