@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brokers of document 004 over several nodes of one PostgreSQL store."""
+import collections
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for  # noqa: E402
+from lib.cluster import Server  # noqa: E402
+from lib.nodes import COPY, PATIENCE, Nodes, held, knows, sysid_of  # noqa: E402
+from lib.processor import Processor  # noqa: E402
+
+
+@pytest.fixture(name="server", scope="module")
+def fixture_server():
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.remove()
+
+
+@pytest.fixture(name="three")
+def fixture_three(server):
+    nodes = Nodes(server, "division")
+    try:
+        yield nodes
+    finally:
+        nodes.close()
+
+
+def test_what_a_dead_node_held_is_divided_anew_once(three):
+    """S4.86: three nodes share the units; one is killed with units in work and active, and
+    the others get those once its lease is over; whatever comes back, none is done twice."""
+    nodes, place = three, three.place
+    (place.path / "in").mkdir()
+    (place.path / "ran").mkdir()
+    gate = place.path / "gate"
+    done = f"echo $PAWL_NODE >> {place.path}/ran/$PAWL_UNIT; {COPY}"
+    sysids = []
+    for daemon in nodes.daemons[1:]:
+        daemon.start()
+        sysids.append(sysid_of(daemon))
+    slow = f"until [ -e {gate} ]; do sleep 0.05; done; {done}"
+    for daemon, command in zip(nodes.daemons[1:], (slow, done)):
+        Processor(daemon, "w").create(command)
+    (place.path / "pawl.yaml").write_text(
+        "processors:\n  - name: w\n    command: |\n      " + done + "\nbrokers:\n"
+        f"  - {{ name: split, from: {place.path}/in, mode: round-robin,\n"
+        f"      to: [w, 'w@{sysids[0]}', 'w@{sysids[1]}'] }}\n")
+    first, second, third = nodes.daemons
+    first.options += ["--config", str(place.path / "pawl.yaml")]
+    first.start()
+    for sysid in sysids: # else the first units would be given to those that it knows
+        wait_for(lambda s=sysid: knows(first, s), PATIENCE)
+    units = [f"u{n}" for n in range(30)]
+    for unit in units:
+        (place.path / "ready").write_text(unit)
+        os.rename(place.path / "ready", place.path / "in" / unit)
+    workers = [Processor(daemon, "w") for daemon in nodes.daemons]
+    # All are divided, a third to each; the second one holds what it has.
+    wait_for(lambda: not os.listdir(place.path / "in") and len(held(workers[1])) == 10 and
+             workers[1].bucket("input/active"), PATIENCE,
+             lambda: f"{[w.picture() for w in workers]}")
+    lost = held(workers[1])
+    second.kill()
+    second.kill_launcher()
+    second.kill_jobs()
+    living = (workers[0], workers[2])
+    wait_for(lambda: set(units) == workers[0].bucket("input/processed") |
+             workers[2].bucket("input/processed"), PATIENCE,
+             lambda: f"{lost} {held(workers[1])} {[w.picture() for w in living]}")
+    assert not held(workers[1])
+    assert "broker.retaken" in first.log()
+    down = [item for item in first.api().get("/processors")["items"] if not item["up"]]
+    assert sysids[0] in [item["node"] for item in down]
+    assert "does not answer" in down[0]["problems"][0]["problem"]
+    # The dead one returns: what it held is no longer its own, and nothing runs again.
+    gate.touch()
+    second.start()
+    Processor(second, "w").put("last")
+    workers[1].until("input/processed", "last")
+    ends = collections.Counter()
+    for worker in workers:
+        ends.update(worker.bucket("input/processed"))
+        for bucket in ("receive", "work", "active", "failed"):
+            assert not {n for n in worker.bucket(f"input/{bucket}") if n != ".arrived"}
+    assert ends == collections.Counter([*units, "last"])
+    # A living node that lost its lease on a machine that stood still is another story.
+    if any("event=node.fenced" in daemon.log() for daemon in (first, third)):
+        return
+    assert first.api().get("/processors")["brokers"][0]["divided_total"] == 40
+    for unit in units:
+        ran = (place.path / "ran" / unit).read_text().split()
+        assert len(ran) == 1, (unit, ran)
