@@ -280,7 +280,6 @@ static void slots_json(JsonOut *json, const NodeSlots *slots)
 static void place_json(JsonOut *json, const DaemonFacts *facts)
 {
     Buf store = { 0 };
-    json_int(json, "pid", getpid());
     json_cstr(json, "data", facts->data_dir);
     store_url_shown(facts->store_url, &store);
     json_text(json, "store", buf_slice(&store));
@@ -301,6 +300,8 @@ static void node_json(JsonOut *json, Daemon *daemon, const Exchange *exchange)
     json_cstr(json, "sysid", facts->sysid);
     json_int(json, "number", facts->node);
     json_cstr(json, "host", host);
+    if (!exchange->caller.bound)
+        json_int(json, "pid", getpid());
     json_cstr(json, "version", PAWL_VERSION);
     json_cstr(json, "listen", facts->listen);
     if (!exchange->caller.bound)
