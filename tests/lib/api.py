@@ -7,6 +7,7 @@ status. One connection per Api, kept alive, not for several threads.
 """
 import http.client
 import json
+import select
 import socket
 import time
 import urllib.parse
@@ -53,6 +54,14 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+def hung_up(sock):
+    """Whether the daemon has closed a connection on which nothing was asked for long."""
+    try:
+        return bool(select.select([sock], [], [], 0)[0]) and not sock.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
+
+
 class Api:
     """address: the path of a Unix socket, or (host, port)."""
 
@@ -79,6 +88,8 @@ class Api:
             if self.tenant and path.startswith("/jobs/") and "tenant=" not in path:
                 path += ("&" if "?" in path else "?") + f"tenant={self.tenant}"
             path = BASE + path
+        if self.conn.sock and hung_up(self.conn.sock):
+            self.conn.close()
         try:
             if self.conn.sock is None:
                 self.conn.connect()
