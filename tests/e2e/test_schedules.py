@@ -2,6 +2,7 @@
 """Schedules against a real daemon: planned times against another implementation, jobs by
 the clock, policies, and what survives a crash."""
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -82,6 +83,14 @@ def field(text, low, high):
     return values
 
 
+@functools.lru_cache(maxsize=8)
+def minutes(tz, start, end):
+    """Every minute, and what the clocks of the zone show then."""
+    zone = zoneinfo.ZoneInfo(tz)
+    return [(at, datetime.datetime.fromtimestamp(at, zone).replace(tzinfo=None))
+            for at in range(start, end, 60)]
+
+
 class Reference:
     """ISC cron, minute by minute: a schedule without a star in minute or hour sees every
     minute of the local clock once, in order; others see what the clock shows."""
@@ -94,7 +103,7 @@ class Reference:
         self.week = {day % 7 for day in week}
         self.wild = texts[0][0] == "*" or texts[1][0] == "*"
         self.both = texts[2][0] == "*" or texts[4][0] == "*"
-        self.zone = zoneinfo.ZoneInfo(tz)
+        self.tz = tz
 
     def matches(self, local):
         if local.minute not in self.minute or local.hour not in self.hour \
@@ -105,8 +114,7 @@ class Reference:
 
     def times(self, start, end):
         found, seen = set(), None
-        for at in range(start - 2 * 86400, end, 60):
-            local = datetime.datetime.fromtimestamp(at, self.zone).replace(tzinfo=None)
+        for at, local in minutes(self.tz, start - 2 * 86400, end):
             if self.wild:
                 if self.matches(local):
                     found.add(at)
