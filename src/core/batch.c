@@ -13,9 +13,16 @@ Op *batch_op(Batch *batch, OpKind kind, JobId id)
     return op;
 }
 
+#define OPS_KEPT 256 /* what a bulk needed beyond is given back */
+
 void batch_clear(Batch *batch)
 {
     arena_reset(&batch->arena);
+    if (batch->capacity > OPS_KEPT) {
+        mem_free(batch->ops);
+        batch->ops = NULL;
+        batch->capacity = 0;
+    }
     batch->count = 0;
     batch->number = 0;
     batch->has_read_point = false;

@@ -206,6 +206,25 @@ static void unpacking_adds_to_what_is_there(void **state)
     batch_done(&batch);
 }
 
+static void a_bulk_is_not_paid_for_until_the_end(void **state)
+{
+    (void)state;
+    Batch batch = { 0 };
+    for (JobId id = 1; id <= 10; id++)
+        batch_op(&batch, OP_BEAT, id);
+    const Op *kept = batch.ops;
+    batch_clear(&batch);
+    assert_ptr_equal(batch.ops, kept);
+    for (JobId id = 1; id <= 10000; id++)
+        batch_op(&batch, OP_BEAT, id);
+    batch_clear(&batch);
+    assert_int_equal(batch.capacity, 0);
+    batch_op(&batch, OP_BEAT, 7);
+    assert_int_equal(batch.count, 1);
+    assert_int_equal(batch.ops[0].id, 7);
+    batch_done(&batch);
+}
+
 /* Unpacks damaged bytes behind one good operation: all of it, or nothing. */
 static Err unpack_behind_one(Slice bytes, size_t whole_count)
 {
@@ -337,6 +356,7 @@ int main(void)
         cmocka_unit_test(each_field_alone_survives),
         cmocka_unit_test(a_move_has_a_job_only_with_a_handler),
         cmocka_unit_test(unpacking_adds_to_what_is_there),
+        cmocka_unit_test(a_bulk_is_not_paid_for_until_the_end),
         cmocka_unit_test(a_cut_batch_is_refused_whole),
         cmocka_unit_test(flipped_bits_never_do_harm),
         cmocka_unit_test(an_operation_that_makes_no_sense_is_damage),

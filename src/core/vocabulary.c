@@ -69,10 +69,17 @@ Effect *outbox_effect(Outbox *outbox, EffectKind kind, Wait wait)
     return effect;
 }
 
+#define EFFECTS_KEPT 512 /* as batch_clear does it */
+
 void outbox_clear(Outbox *outbox)
 {
     batch_clear(&outbox->adds);
     batch_clear(&outbox->batch);
+    if (outbox->effect_capacity > EFFECTS_KEPT) {
+        mem_free(outbox->effects);
+        outbox->effects = NULL;
+        outbox->effect_capacity = 0;
+    }
     outbox->effect_count = 0;
     outbox->number = 0;
 }

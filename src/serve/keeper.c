@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/times.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -18,6 +19,11 @@
  * transaction instead of many, and the processor is free for the jobs that just began. */
 #define GATHER_MS        10
 #define GATHER_BYTES_MAX ((uint64_t)256 << 10)
+
+/* What a burst needed and freed is given back to the system when all of it is stored: the
+ * allocator would keep it for ever. */
+#define TRIM_EVERY_MS  MS_PER_S
+#define TRIM_BYTES_MIN ((uint64_t)128 << 10) /* of journal; less leaves little behind */
 
 /* What one ingestion needs: a batch and as many results as it has operations. What was
  * reserved stays so until it is in the store: whatever fails, the order is kept. */
@@ -42,6 +48,8 @@ struct Keeper {
     uint64_t answers_from; /* nothing is answered before the store is there again */
     uint64_t synced;
     int64_t synced_boot;
+    uint64_t trimmed; /* position at which memory was last given back */
+    int64_t trimmed_boot;
     int64_t retry_boot;
     bool failing;
 };
@@ -282,6 +290,17 @@ static void sync_store(Keeper *keeper)
     journal_trim(keeper->options.journal, position, now.boot_ms);
 }
 
+static void give_back_memory(Keeper *keeper)
+{
+    int64_t boot_ms = clock_now().boot_ms;
+    if (keeper->applied < keeper->trimmed + TRIM_BYTES_MIN ||
+        boot_ms - keeper->trimmed_boot < TRIM_EVERY_MS)
+        return;
+    keeper->trimmed = keeper->applied;
+    keeper->trimmed_boot = boot_ms;
+    malloc_trim(0);
+}
+
 static void receive(Keeper *keeper, Mail *mail)
 {
     while (mail) {
@@ -339,6 +358,7 @@ static void *keeper_run(void *context)
         }
         answer_waiting(keeper);
         sync_store(keeper);
+        give_back_memory(keeper);
         if (mailbox_closed(&keeper->box))
             return NULL;
     }
@@ -348,7 +368,7 @@ Keeper *keeper_open(const KeeperOptions *options)
 {
     Keeper *keeper = MEM_NEW(Keeper);
     keeper->options = *options;
-    keeper->applied = options->applied;
+    keeper->applied = keeper->trimmed = options->applied;
     keeper->synced_boot = clock_now().boot_ms;
     keeper->waiting_last = &keeper->waiting;
     mailbox_init(&keeper->box);

@@ -146,6 +146,37 @@ static void many_and_large_lines_become_jobs(Scene *scene)
     buf_done(&body);
 }
 
+/* Neighbours that go in one commit do not take others with them. */
+static void a_bulk_ends_in_pieces(Scene *scene)
+{
+    enum { JOBS = 100 };
+    static const JobState ends[] = { JOB_DONE, JOB_DONE, JOB_READY, JOB_FAILED,
+                                     JOB_DONE };
+    Buf body = { 0 };
+    for (int i = 0; i < JOBS; i++)
+        buf_printf(&body, "line %d\n", i);
+    Op lines = lines_op(scene, scene_job(scene, "q"), buf_slice(&body), JOBS);
+    assert_int_equal(scene_do(scene, &lines), OP_APPLIED);
+    Batch batch = { .node = SCENE_NODE };
+    OpResult results[2 * JOBS];
+    for (uint64_t i = 0; i < JOBS; i++) {
+        JobId id = id_from_count(lines.first + i, SCENE_NODE);
+        if (ends[i % 5] == JOB_READY)
+            continue;
+        *batch_op(&batch, OP_CLAIM, id) = scene_claim(scene, id, 1);
+        *batch_op(&batch, OP_FINISH, id) = scene_finish(scene, id, 1, ends[i % 5]);
+    }
+    scene_commit(scene, &batch, 1, results);
+    for (size_t i = 0; i < batch.count; i++)
+        assert_int_equal(results[i], OP_APPLIED);
+    for (uint64_t i = 0; i < JOBS; i++)
+        scene_expect_state(scene, id_from_count(lines.first + i, SCENE_NODE),
+                           ends[i % 5]);
+    assert_int_equal(scene_count(scene, "q", JOB_READY), JOBS / 5);
+    batch_done(&batch);
+    buf_done(&body);
+}
+
 /* --- Running ------------------------------------------------------------------------ */
 
 /* S1.49, S1.52, S1.53, S1.54, S1.55, S1.56, S1.57, S1.58, S2.16, S2.17, S2.23, S2.86: a
@@ -744,6 +775,7 @@ const SceneRow scenes_of_jobs[] = {
     SCENE(a_job_of_another_tenant_is_not_found),
     SCENE(lines_become_jobs),
     SCENE(many_and_large_lines_become_jobs),
+    SCENE(a_bulk_ends_in_pieces),
     SCENE(a_claim_takes_a_ready_job_once),
     SCENE(a_heartbeat_renews_the_owners_leases),
     SCENE(progress_is_kept_while_it_runs),

@@ -16,6 +16,7 @@ typedef struct HeldJobs {
     size_t count;
     size_t capacity;
     Arena arena;
+    JobId last_read; /* out of the live table: see held_read */
 } HeldJobs;
 
 typedef struct Sqlite {

@@ -4,6 +4,7 @@
 
 #include "store/sqlite_booking.h"
 
+#define READ_RUN 32   /* rows that are read together */
 #define HELD_MAX 4096 /* jobs; some megabytes at most, then they are written */
 
 static Held *hold(Sqlite *sqlite, JobId id)
@@ -15,27 +16,62 @@ static Held *hold(Sqlite *sqlite, JobId id)
     return job;
 }
 
+static Held *hold_row(Sqlite *sqlite, sqlite3_stmt *stmt, Place place)
+{
+    SavedRow saved;
+    if (!saved_read(&saved, stmt, &sqlite->catalog, &sqlite->db, &sqlite->held.arena))
+        return NULL;
+    Held *held = hold(sqlite, saved.row.job.id);
+    held->saved = saved;
+    held->was = place;
+    held->was_lane = saved.lane;
+    held->was_state = saved.row.job.state;
+    return held;
+}
+
+static Held *read_one(Sqlite *sqlite, JobId id, Place place)
+{
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, (Sql)(SQL_LIVE_GET + place));
+    sqlite3_bind_int64(stmt, 1, (int64_t)id);
+    if (!db_row(&sqlite->db, stmt))
+        return NULL;
+    Held *held = hold_row(sqlite, stmt, place);
+    sqlite3_reset(stmt);
+    if (place == PLACE_LIVE)
+        sqlite->held.last_read = id;
+    return held;
+}
+
+/* Bulks are added in a row and run in a row: who asks for one and then for its neighbour
+ * is given a few more at once, because a statement costs more than a row. One that makes
+ * no sense is left to who really asks for it. */
+static void read_neighbours(Sqlite *sqlite, JobId id)
+{
+    HeldJobs *held = &sqlite->held;
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_LIVE_GET_RUN);
+    sqlite3_bind_int64(stmt, 1, (int64_t)id);
+    sqlite3_bind_int64(stmt, 2, (int64_t)(id + READ_RUN - 1));
+    while (db_row(&sqlite->db, stmt)) {
+        JobId at = (JobId)sqlite3_column_int64(stmt, COL_ID);
+        if (map_find(&held->by_id, at))
+            continue; /* and may have been changed */
+        if (!saved_sound(stmt, &sqlite->catalog))
+            break;
+        hold_row(sqlite, stmt, PLACE_LIVE);
+        held->last_read = at;
+    }
+    sqlite3_reset(stmt);
+}
+
 static Held *held_read(Sqlite *sqlite, JobId id)
 {
-    for (unsigned place = 0; place < PLACES; place++) {
-        sqlite3_stmt *stmt = db_statement(&sqlite->db, (Sql)(SQL_LIVE_GET + place));
-        sqlite3_bind_int64(stmt, 1, (int64_t)id);
-        if (!db_row(&sqlite->db, stmt))
-            continue;
-        SavedRow saved;
-        bool good =
-            saved_read(&saved, stmt, &sqlite->catalog, &sqlite->db, &sqlite->held.arena);
-        sqlite3_reset(stmt);
-        if (!good)
-            return NULL;
-        Held *held = hold(sqlite, id);
-        held->saved = saved;
-        held->was = (Place)place;
-        held->was_lane = held->saved.lane;
-        held->was_state = held->saved.row.job.state;
-        return held;
-    }
-    return NULL;
+    HeldJobs *held = &sqlite->held;
+    if (id == held->last_read + 1)
+        read_neighbours(sqlite, id);
+    Held *found = map_find(&held->by_id, id);
+    for (unsigned place = 0; place < PLACES && !found; place++)
+        found = read_one(sqlite, id, (Place)place);
+    return found;
 }
 
 Held *held_find(Sqlite *sqlite, JobId id)
@@ -112,13 +148,41 @@ void held_remove(Sqlite *sqlite, Held *held)
     map_remove(&sqlite->held.by_id, job->id);
 }
 
-static void write_one(Sqlite *sqlite, Held *held)
+/* Ids in a row whose rows leave the live table. */
+typedef struct Leaving {
+    JobId first;
+    JobId last; /* 0: none */
+} Leaving;
+
+static void remove_run(Sqlite *sqlite, Leaving *leaving)
+{
+    if (leaving->last) {
+        sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_LIVE_REMOVE_RUN);
+        sqlite3_bind_int64(stmt, 1, (int64_t)leaving->first);
+        sqlite3_bind_int64(stmt, 2, (int64_t)leaving->last);
+        db_run(&sqlite->db, stmt);
+    }
+    *leaving = (Leaving){ 0, 0 };
+}
+
+static void leave(Sqlite *sqlite, Leaving *leaving, JobId id)
+{
+    if (leaving->last + 1 != id) {
+        remove_run(sqlite, leaving);
+        leaving->first = id;
+    }
+    leaving->last = id;
+}
+
+static void write_one(Sqlite *sqlite, Held *held, Leaving *leaving)
 {
     Db *db = &sqlite->db;
     const Job *job = &held->saved.row.job;
     Place place = place_of(job->state);
     bool stays = held->was == PLACE_LIVE && place == PLACE_LIVE && !held->rewrite;
-    if (!stays && held->was != PLACE_NONE)
+    if (held->was == PLACE_LIVE && place != PLACE_LIVE)
+        leave(sqlite, leaving, job->id);
+    else if (!stays && held->was != PLACE_NONE)
         run_by_id(db, (Sql)(SQL_LIVE_REMOVE + held->was), job->id);
     sqlite3_stmt *stmt =
         db_statement(db, stays ? SQL_LIVE_CHANGE : (Sql)(SQL_LIVE_ADD + place));
@@ -133,9 +197,11 @@ static void write_one(Sqlite *sqlite, Held *held)
 void held_flush(Sqlite *sqlite)
 {
     HeldJobs *held = &sqlite->held;
+    Leaving leaving = { 0, 0 };
     for (size_t i = 0; i < held->count && sqlite->db.rc == SQLITE_OK; i++)
         if (held->items[i]->changed)
-            write_one(sqlite, held->items[i]);
+            write_one(sqlite, held->items[i], &leaving);
+    remove_run(sqlite, &leaving);
     map_done(&held->by_id);
     held->count = 0;
     arena_reset(&held->arena);

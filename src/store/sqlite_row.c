@@ -44,8 +44,7 @@ static void read_run(Row *row, sqlite3_stmt *stmt, const Catalog *catalog)
     row->slot = (uint32_t)number(stmt, COL_SLOT);
 }
 
-/* What the program would stumble over if the file were damaged. */
-static bool makes_sense(sqlite3_stmt *stmt, const Catalog *catalog)
+bool saved_sound(sqlite3_stmt *stmt, const Catalog *catalog)
 {
     int64_t lane = number(stmt, COL_LANE);
     int64_t state = number(stmt, COL_STATE);
@@ -59,7 +58,7 @@ static bool makes_sense(sqlite3_stmt *stmt, const Catalog *catalog)
 bool saved_read(SavedRow *out, sqlite3_stmt *stmt, const Catalog *catalog, Db *db,
                 Arena *arena)
 {
-    if (!makes_sense(stmt, catalog)) {
+    if (!saved_sound(stmt, catalog)) {
         db_fail(db, SQLITE_CORRUPT, "a job's row is damaged");
         return false;
     }

@@ -7,6 +7,9 @@
 #include "store/saved.h"
 #include "store/sqlite_catalog.h"
 
+/* Whether it is a row that the program would not stumble over: a file may be damaged. */
+bool saved_sound(sqlite3_stmt *stmt, const Catalog *catalog);
+
 /* The row under stmt (a SELECT of the columns of JobColumn), its bytes copied into the
  * arena. Without COL_PAYLOAD in the statement there is no payload. False for a row that
  * makes no sense, which is a failure of db. */

@@ -60,6 +60,9 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_LIVE_REMOVE] = "DELETE FROM job_live WHERE id = ?1",
     [SQL_DONE_REMOVE] = "DELETE FROM job_done WHERE id = ?1",
     [SQL_DEAD_REMOVE] = "DELETE FROM job_dead WHERE id = ?1",
+    [SQL_LIVE_GET_RUN] =
+        "SELECT " ALL " FROM job_live WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    [SQL_LIVE_REMOVE_RUN] = "DELETE FROM job_live WHERE id BETWEEN ?1 AND ?2",
     [SQL_LIVE_CHANGE] =
         "UPDATE job_live SET state = ?2, lane = ?3, rank = ?4, dt = ?5, lock = ?6,"
         " flags = ?8, run_at = ?10, attempt = ?14, retry = ?15, run_state = ?16,"

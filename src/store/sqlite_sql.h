@@ -70,6 +70,8 @@ typedef enum Sql {
     SQL_LIVE_REMOVE,
     SQL_DONE_REMOVE,
     SQL_DEAD_REMOVE,
+    SQL_LIVE_GET_RUN, /* ids from one to another */
+    SQL_LIVE_REMOVE_RUN,
     SQL_LIVE_CHANGE, /* everything but name, spec and payload */
     SQL_BEAT,
     SQL_LANES_READY,
