@@ -109,6 +109,8 @@ static bool is_fenced(Postgres *pg, uint32_t node)
     return fenced;
 }
 
+/* What may have run first; ready jobs by the lanes of their owner, all others by itself,
+ * as indexes have them. */
 static OpResult take(Postgres *pg, const Op *op, uint32_t node)
 {
     if (!is_fenced(pg, op->node))
@@ -117,11 +119,15 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
     param_int(&pg->params, op->node);
     param_int(&pg->params, (int64_t)op->count);
     param_int(&pg->params, JOB_STAYS);
-    PGresult *result = link_query(&pg->link,
-                                  "SELECT id FROM pawl.job_live WHERE owner = $1::int8"
-                                  " AND coalesce(flags, 0)::int8 & $3::int8 = 0"
-                                  " ORDER BY id LIMIT $2",
-                                  &pg->params);
+    PGresult *result = link_query(
+        &pg->link,
+        "SELECT id FROM ((SELECT 0 AS part, id FROM pawl.job_live WHERE state <> 2"
+        "  AND owner = $1::int8 AND coalesce(flags, 0)::int8 & $3 = 0 LIMIT $2)"
+        " UNION ALL (SELECT 1, j.id FROM pawl.lane l CROSS JOIN LATERAL"
+        "  (SELECT id FROM pawl.job_live WHERE state = 2 AND lane = l.id"
+        "   AND coalesce(flags, 0)::int8 & $3 = 0 ORDER BY rank, dt, id LIMIT $2) j"
+        "  WHERE l.owner = $1::int8 LIMIT $2)) its ORDER BY part LIMIT $2",
+        &pg->params);
     PgArray ids = { .type = PG_INT8 };
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++)

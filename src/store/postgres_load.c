@@ -96,24 +96,19 @@ static void give_all(Loading *in, PGresult *result)
  * --------------------------------------------------------------------------
  */
 
-/* One lane of several owners is one lane. */
-static bool same_lane(const PgLaneKey *a, const PgLaneKey *b)
-{
-    return a->tenant == b->tenant && a->queue == b->queue && a->type == b->type &&
-           a->pull == b->pull;
-}
-
-/* Whether an earlier row has a head of the same lane: rows come in order of giving. */
-static bool seen_before(const Loading *in, const PGresult *result, int at)
+/* One lane of several owners is one lane. Whether an earlier row has a head of it: rows
+ * come in order of giving. */
+static bool seen_before(const Loading *in, uint32_t lane, Names *seen)
 {
     const PgCatalog *catalog = &in->pg->catalog;
-    size_t lane = (size_t)field_int(result, at, PG_LANE);
-    for (int i = 0; i < at && lane <= catalog->lane_count; i++) {
-        size_t other = (size_t)field_int(result, i, PG_LANE);
-        if (other <= catalog->lane_count &&
-            same_lane(&catalog->lanes[lane - 1].key, &catalog->lanes[other - 1].key))
-            return true;
-    }
+    if (!lane || lane > catalog->lane_count)
+        return false;
+    PgLaneKey key = catalog->lanes[lane - 1].key;
+    key.owner = 0;
+    Slice bytes = slice_of((const char *)&key, sizeof key);
+    if (names_find(seen, bytes))
+        return true;
+    names_intern(seen, bytes);
     return false;
 }
 
@@ -140,11 +135,12 @@ static void load_lanes(Loading *in)
             " AND lane = l.lane ORDER BY rank, dt, id LIMIT 1) h ORDER BY rank, dt, id");
     int rows = result ? PQntuples(result) : 0;
     bool merge = !in->load->owner && several_owners(&in->pg->catalog);
+    Names seen = { 0 };
     for (int i = 0; i < rows; i++) {
         uint32_t owner = (uint32_t)field_int(result, i, PG_OWNER);
         if (in->load->owner && owner != in->load->owner)
             continue;
-        if (merge && seen_before(in, result, i))
+        if (merge && seen_before(in, (uint32_t)field_int(result, i, PG_LANE), &seen))
             continue;
         if (!has_room(in)) {
             in->out->more = true;
@@ -155,6 +151,7 @@ static void load_lanes(Loading *in)
         saved.row.job.payload = (Slice){ NULL, 0 };
         give(in, &saved);
     }
+    names_done(&seen);
     PQclear(result);
 }
 
@@ -354,6 +351,31 @@ static bool find_row(Postgres *pg, JobId id, Arena *arena, SavedRow *out)
     return found;
 }
 
+/* Rows of many, wherever they are, in as few steps as there are places: SavedRow by id.
+ */
+static Map find_rows(Loading *in, const PgArray *ids)
+{
+    static const char *const tails[PLACES] = {
+        "FROM pawl.job_live WHERE id = ANY($1)",
+        "FROM pawl.job_done WHERE id = ANY($1)",
+        "FROM pawl.job_dead WHERE id = ANY($1)",
+    };
+    Map rows = { 0 };
+    for (unsigned place = 0; place < PLACES && (int32_t)rows.count < ids->count;
+         place++) {
+        param_array(&in->pg->params, ids);
+        PGresult *result = ask(in, pg_hot_columns, tails[place]);
+        int count = result ? PQntuples(result) : 0;
+        for (int i = 0; i < count; i++) {
+            SavedRow *saved = ARENA_NEW(&in->out->arena, SavedRow);
+            if (read_row(in, result, i, saved))
+                map_put(&rows, saved->row.job.id, saved);
+        }
+        PQclear(result);
+    }
+    return rows;
+}
+
 bool postgres_find(Postgres *pg, JobId id, Arena *arena, SavedRow *out)
 {
     bool found = find_row(pg, id, arena, out);
@@ -452,19 +474,11 @@ static void load_key(Loading *in)
     PQclear(result);
 }
 
-static bool given(const Loaded *out, JobId id)
-{
-    for (size_t i = out->count; i-- > 0;)
-        if (out->jobs[i].id == id)
-            return true;
-    return false;
-}
-
 /* Each parent that has ended has someone who waits: so many parents are enough. */
 static void load_after(Loading *in)
 {
     Loaded *out = in->out;
-    SavedRow saved;
+    PgArray children = { .type = PG_INT8 };
     if (pglinks_any(in->pg))
         out->value = slice_copy(&out->arena, SLICE_LITERAL("some"));
     uint32_t limit = in->load->owner ? 0 : in->load->limit;
@@ -483,31 +497,41 @@ static void load_after(Loading *in)
         rows = (int)limit;
     }
     out->after = arena_take(&out->arena, ((size_t)rows + 1) * sizeof *out->after);
+    for (int i = 0; i < rows; i++)
+        array_int(&children, field_int(result, i, 0));
+    Map found = find_rows(in, &children);
     for (int i = 0; i < rows; i++) {
         JobId child = (JobId)field_int(result, i, 0);
-        if (given(out, child) || !find_row(in->pg, child, &out->arena, &saved))
+        SavedRow *saved = map_remove(&found, child); /* each once */
+        if (!saved)
             continue;
-        saved.row.job.payload = (Slice){ NULL, 0 };
-        give(in, &saved);
+        give(in, saved);
         out->after[out->count - 1] = pglinks_after(in->pg, child, &out->arena);
     }
     PQclear(result);
+    array_done(&children);
+    map_done(&found);
 }
 
 static void load_ids(Loading *in)
 {
     Slice ids = in->load->key;
-    SavedRow saved;
+    PgArray wanted = { .type = PG_INT8 };
     for (size_t at = 0; at + sizeof(JobId) <= ids.bytes; at += sizeof(JobId)) {
         JobId id;
         memcpy(&id, ids.data + at, sizeof id);
-        if (!find_row(in->pg, id, &in->out->arena, &saved))
-            continue;
-        if (in->load->owner && job_owner(&saved.row.job) != in->load->owner)
-            continue;
-        saved.row.job.payload = (Slice){ NULL, 0 };
-        give(in, &saved);
+        array_int(&wanted, (int64_t)id);
     }
+    Map found = find_rows(in, &wanted);
+    for (size_t at = 0; at + sizeof(JobId) <= ids.bytes; at += sizeof(JobId)) {
+        JobId id;
+        memcpy(&id, ids.data + at, sizeof id);
+        SavedRow *saved = map_find(&found, id);
+        if (saved && (!in->load->owner || job_owner(&saved->row.job) == in->load->owner))
+            give(in, saved);
+    }
+    array_done(&wanted);
+    map_done(&found);
 }
 
 static void load_inbox(Loading *in)
