@@ -29,10 +29,11 @@ static bool one_batch(const Handler *handler)
            handler->lang == LANG_HTTP;
 }
 
-static uint32_t window_of(const HandlerEntry *entry)
+static uint32_t window_of(const Node *node, const HandlerEntry *entry)
 {
     uint32_t window = entry->pace.window ? entry->pace.window : 1;
-    uint32_t most = entry->handler.batch ? entry->handler.batch : BATCH_WINDOW_MAX;
+    uint32_t bound = node->share ? BATCH_SHARED_MAX : BATCH_WINDOW_MAX;
+    uint32_t most = entry->handler.batch ? entry->handler.batch : bound;
     if (one_batch(&entry->handler))
         return most;
     return window < most ? window : most;
@@ -58,7 +59,7 @@ bool node_batch_place(const Node *node, const Head *head, BatchPlace *out)
     *out = (BatchPlace){ .jobs = 1 };
     if ((head->flags & JOB_COMMAND) || !entry || !entry->warm)
         return free_slot;
-    uint32_t window = window_of(entry);
+    uint32_t window = window_of(node, entry);
     out->warm = entry->warm;
     out->slot = one_batch(&entry->handler) ? 0 : find_slot(node, entry, window);
     if (!out->slot && !free_slot)

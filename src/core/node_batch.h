@@ -16,7 +16,10 @@
 #define BATCH_MEMORY     8     /* jobs that the average looks back on */
 #define BATCH_GROWTH     4     /* at most so much more after each look */
 #define BATCH_WINDOW_MAX 4096  /* jobs in one context's hands */
-#define BATCH_QUANTUM    64    /* jobs of a turn while other lanes wait for theirs */
+#define BATCH_SHARED_MAX                                                                 \
+    1024                 /* likewise on a shared store: each costs two rows there if     \
+                            it does not end in the commit that it begins in */
+#define BATCH_QUANTUM 64 /* jobs of a turn while other lanes wait for theirs */
 
 typedef struct BatchPlace {
     uint32_t slot; /* of a context that has room; 0: a free slot is to be taken */
