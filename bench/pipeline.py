@@ -67,19 +67,16 @@ def shell_loop(scratch, count):
     return count / (time.time() - begun)
 
 
-def waiting(processor, count):
+def waiting(processor, begin, end):
     """Fills input/work as producers do, cheaply: links of one file are files too."""
     seed = os.path.join(processor.dir, "input/receive/.seed")
-    with open(seed, "wb") as file:
-        file.write(b"unit\n")
-    made = 0
-    while made < count:
-        if made % 60000 == 0: # what ext4 lets a file have
-            os.unlink(seed)
+    for made in range(begin, end):
+        if made == begin or made % 60000 == 0: # what ext4 lets a file have
+            if os.path.exists(seed):
+                os.unlink(seed)
             with open(seed, "wb") as file:
                 file.write(b"unit\n")
         os.link(seed, f"{processor.dir}/input/work/w{made:07}")
-        made += 1
 
 
 def measure(scratch, scale, make_daemon, show):
@@ -95,13 +92,8 @@ def measure(scratch, scale, make_daemon, show):
          "0.80 of a shell loop")
     measure_forward(daemon, one, count, show)
     daemon.close()
-    few = measure_waiting(scratch, 100, count, make_daemon)
     for depth in (10000, 500000 * scale):
-        many = measure_waiting(scratch, depth, count, make_daemon)
-        show(f"pipeline: units/s with {depth:,} waiting", many[0], "units/s", few[0],
-             many[0] / few[0], "within 1.3 x")
-        show(f"pipeline: memory with {depth:,} waiting", many[1], "MiB", few[1],
-             many[1] / few[1], "within 1.3 x")
+        measure_depth(scratch, depth, count // 4, make_daemon, show)
 
 
 def measure_forward(daemon, one, count, show):
@@ -114,16 +106,34 @@ def measure_forward(daemon, one, count, show):
     show("pipeline: units forwarded on this node", rate, "units/s")
 
 
-def measure_waiting(scratch, depth, count, make_daemon):
-    """Units a second and resident MiB while `depth` units wait behind those processed."""
+ROUNDS = 6
+
+
+def measure_depth(scratch, depth, count, make_daemon, show):
+    """Units a second with 100 and with `depth` waiting, in one daemon, by turns: what else
+    the machine does weighs on both."""
     daemon = make_daemon(scratch)
-    processor = Processor(daemon, "deep")
-    processor.signal("stop-monitor")
-    waiting(processor, depth + count)
-    processor.signal("start-monitor")
-    processor.time_to("completed_total", count // 4) # caches are as warm for all
-    seconds = processor.time_to("completed_total", count // 2)
-    memory = daemon.resident_mib()
-    processor.signal("stop-monitor")
+    few, deep = Processor(daemon, "few"), Processor(daemon, "deep")
+    seconds, made, memory = {few: 0.0, deep: 0.0}, {few: 0, deep: 0}, {}
+    for processor, waits in ((few, 100), (deep, depth)):
+        processor.signal("stop-monitor")
+        waiting(processor, 0, waits)
+        made[processor] = waits
+    os.sync()
+    for turn in range(ROUNDS + 1):
+        for processor in (few, deep) if turn % 2 else (deep, few):
+            waiting(processor, made[processor], made[processor] + count)
+            made[processor] += count
+            processor.signal("start-monitor")
+            took = processor.time_to("completed_total", count)
+            processor.signal("stop-monitor")
+            if turn: # caches are as warm for both
+                seconds[processor] += took
+        if turn == 0:
+            memory = daemon.resident_mib()
+    rates = {processor: ROUNDS * count / took for processor, took in seconds.items()}
+    show(f"pipeline: units/s with {depth:,} waiting", rates[deep], "units/s", rates[few],
+         rates[deep] / rates[few], "within 1.3 x")
+    show(f"pipeline: memory with {depth:,} waiting", daemon.resident_mib(), "MiB", memory,
+         daemon.resident_mib() / memory, "within 1.3 x")
     daemon.close()
-    return count // 2 / seconds, memory

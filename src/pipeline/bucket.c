@@ -324,12 +324,12 @@ static void walk_begin(BucketWalk *walk, int dir_fd)
     walk->stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (!walk->stream && fd >= 0)
         close(fd);
-    walk->began_boot = clock_now().boot_ms;
+    walk->spent_ms = 0;
     walk->settled = fstat(dir_fd, &dir) == 0 && settled(dir.st_mtim);
     walk->changed = dir.st_mtim;
 }
 
-WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES_MAX + 1])
+static WalkStep walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES_MAX + 1])
 {
     if (!walk->stream)
         walk_begin(walk, dir_fd);
@@ -347,6 +347,16 @@ WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES
     return WALK_END;
 }
 
+/* A walk may be open for long, an entry now and then: only its own time counts. An entry
+ * takes less than a tick; over many the ticks that fall into them add up to the truth. */
+WalkStep bucket_walk_next(BucketWalk *walk, int dir_fd, char out_name[UNIT_BYTES_MAX + 1])
+{
+    int64_t began_boot = clock_now().boot_ms;
+    WalkStep step = walk_next(walk, dir_fd, out_name);
+    walk->spent_ms += clock_now().boot_ms - began_boot;
+    return step;
+}
+
 void bucket_walk_end(BucketWalk *walk)
 {
     if (walk->stream)
@@ -360,7 +370,7 @@ bool bucket_walk_due(BucketWalk *walk, int dir_fd, int64_t boot_ms)
     struct stat dir;
     if (walk->stream || !walk->ended_boot)
         return true;
-    int64_t cost_ms = walk->ended_boot - walk->began_boot;
+    int64_t cost_ms = walk->spent_ms;
     int64_t passed_ms = boot_ms - walk->ended_boot;
     int64_t rest_ms = WALK_REST * cost_ms > MS_PER_S ? WALK_REST * cost_ms : MS_PER_S;
     if (passed_ms >= rest_ms)
@@ -381,7 +391,7 @@ static void count_again(Buckets *buckets, Bucket bucket, struct timespec changed
     int64_t units = 0;
     int64_t began_boot = clock_now().boot_ms;
     for (WalkStep step;
-         (step = bucket_walk_next(&walk, buckets->fds[bucket], name)) != WALK_END;)
+         (step = walk_next(&walk, buckets->fds[bucket], name)) != WALK_END;)
         units += step == WALK_UNIT;
     int64_t ended_boot = clock_now().boot_ms;
     buckets->counts[bucket] = (BucketCount){ .changed = changed,

@@ -108,7 +108,7 @@ typedef struct BucketWalk {
     DIR *stream;
     bool all;                /* temporary names too */
     struct timespec changed; /* of the directory, when the walk began */
-    int64_t began_boot;
+    int64_t spent_ms;   /* reading the directory; not what was done between two entries */
     int64_t ended_boot; /* of the last whole walk; 0: there was none */
     bool settled;
 } BucketWalk;

@@ -63,6 +63,7 @@ typedef struct Processor {
     size_t ended_capacity;
     size_t ended_stuck; /* of them, those that failed before */
     BucketWalk work_walk;
+    bool walk_took; /* a unit, since it began */
     BucketWalk arrivals_walk;
     BucketWalk tidy_walk;     /* of the records of deliveries */
     int64_t tidy_boot;        /* the next one begins */

@@ -230,6 +230,8 @@ bool units_claim(Processor *processor, int64_t boot_ms)
                  take(processor, names[count]))
             count++;
     }
+    bool again = step == WALK_END && (processor->walk_took || count);
+    processor->walk_took = step != WALK_END && (processor->walk_took || count);
     if (step == WALK_END)
         processor->all_once = false;
     Error why = { 0 };
@@ -240,7 +242,8 @@ bool units_claim(Processor *processor, int64_t boot_ms)
     }
     if (count)
         trouble_clear(&processor->troubles, "");
-    return step != WALK_END && room_for(processor) > 0;
+    /* What came behind the walk is looked for at once, as long as there is work. */
+    return (step != WALK_END || again) && room_for(processor) > 0;
 }
 
 /* --- Ends -----------------------------------------------------------------------------

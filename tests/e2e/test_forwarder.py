@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarders and brokers of document 004: local, over ssh and to a real rsync daemon."""
-import getpass
+"""Forwarders and brokers of document 004 on this node; test_forwarder_far has the others."""
 import os
 import pathlib
-import shutil
-import socket
-import subprocess
 import sys
 import uuid
 
@@ -13,9 +9,10 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from lib.api import wait_for                         # noqa: E402
-from lib.daemon import Place, kill, pids, _proc      # noqa: E402
-from lib.processor import WAIT, Processor, until_status # noqa: E402
+from lib.api import wait_for             # noqa: E402
+from lib.daemon import Place             # noqa: E402
+from lib.processor import (HOSTILE, WAIT, Processor, content, hostile_units,  # noqa: E402
+                           problem_of, until_status)
 
 COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
 
@@ -38,106 +35,6 @@ def make(node):
         processor.create(command, **fields)
         return processor
     return one
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def listening(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def serve(arguments, port, log):
-    """A daemon of the test's own; None if it does not come up."""
-    with open(log, "wb") as out:
-        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out,
-                                   stderr=out, start_new_session=True)
-    try:
-        wait_for(lambda: process.poll() is not None or listening(port), 120, "no listener")
-    except AssertionError:
-        pass
-    if process.poll() is None and listening(port):
-        return process
-    process.kill()
-    process.wait()
-    return None
-
-
-@pytest.fixture(scope="module")
-def rsyncd(home, node):
-    """rsync://…/processors is the folder of the node's processors."""
-    if not shutil.which("rsync"):
-        pytest.skip("rsync is not installed")
-    for _ in range(5): # a port may be taken meanwhile
-        port = free_port()
-        config = home.path / "rsyncd.conf"
-        config.write_text(f"port = {port}\naddress = 127.0.0.1\nuse chroot = no\n"
-                          f"pid file = {home.path}/rsyncd.pid.{port}\n"
-                          f"[processors]\npath = {node.data}/processors\n"
-                          "read only = no\n" +
-                          (f"uid = {os.getuid()}\ngid = {os.getgid()}\n"
-                           if os.getuid() == 0 else ""))
-        process = serve(["rsync", "--daemon", "--no-detach", f"--config={config}"], port,
-                        home.path / "rsyncd.log")
-        if process:
-            yield f"rsync://127.0.0.1:{port}/processors"
-            process.kill()
-            process.wait()
-            return
-    pytest.skip("no rsync daemon can be started here")
-
-
-@pytest.fixture(scope="module")
-def sshd(home):
-    """The command that reaches this machine over ssh, with keys of the test's own."""
-    program = shutil.which("sshd") or "/usr/sbin/sshd"
-    if not os.path.exists(program) or not shutil.which("rsync"):
-        pytest.skip("sshd or rsync is not installed")
-    keys = home.path / "keys"
-    keys.mkdir(mode=0o700)
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / name],
-                       check=True, timeout=120, stdin=subprocess.DEVNULL)
-    shutil.copy(keys / "user.pub", keys / "authorized")
-    if os.getuid() == 0:
-        os.makedirs("/run/sshd", exist_ok=True)
-    for _ in range(5):
-        port = free_port()
-        config = home.path / "sshd_config"
-        config.write_text(f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys}/host\n"
-                          f"AuthorizedKeysFile {keys}/authorized\nStrictModes no\n"
-                          f"PidFile none\nUsePAM no\nPasswordAuthentication no\n"
-                          "PermitRootLogin yes\n")
-        process = serve([program, "-D", "-e", "-f", str(config)], port,
-                        home.path / "sshd.log")
-        if not process:
-            continue
-        command = (f"ssh -p {port} -i {keys}/user -o BatchMode=yes "
-                   "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "
-                   "-o LogLevel=ERROR -o ConnectTimeout=30")
-        tried = subprocess.run([*command.split(), f"{getpass.getuser()}@127.0.0.1", "true"],
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-                               check=False)
-        if tried.returncode == 0:
-            yield command
-            process.kill()
-            process.wait()
-            return
-        process.kill()
-        process.wait()
-        pytest.skip(f"ssh does not work here: {tried.stderr!r}")
-    pytest.skip("no sshd can be started here")
-
-
-def content(path):
-    if path.is_dir():
-        return {str(at.relative_to(path)): at.read_bytes()
-                for at in path.rglob("*") if at.is_file()}
-    return path.read_bytes()
 
 
 def test_the_forwarder_is_off_until_it_is_started(make):
@@ -229,22 +126,6 @@ def test_reset_processed_stops_the_forwarder_for_its_time(make):
     assert last.where("v") == ["input/work"]
 
 
-HOSTILE = [b"two\nlines", b"-rf", b"x..", b"\xff\xfe", b"a'b \"$(touch x);", b"n" * 255,
-           b"*", b"a b", b"\\"]
-
-
-def hostile_units(first, last, names):
-    """Every one arrives under its own name, with a link that leads nowhere else."""
-    for name in names:
-        first.put(name, {"data": name})
-    sent, done = os.fsencode(first.dir / "output/sent"), os.fsencode(last.dir / "output/finished")
-    wait_for(lambda: set(os.listdir(sent)) == set(os.listdir(done)) == set(names), WAIT,
-             first.picture)
-    for name in names:
-        with open(done + b"/" + name + b"/data", "rb") as file:
-            assert file.read() == name
-
-
 def test_hostile_names_on_this_node(make):
     last = make()
     hostile_units(make(forward=[{"to": [last.name]}], start_forwarder=True), last, HOSTILE)
@@ -291,8 +172,9 @@ def test_a_unit_that_waits_is_sent_again_as_a_difference(make):
     # The same name of someone else is a clash: it stays, at both ends.
     other = make(forward=[{"to": [last.name]}], start_forwarder=True)
     other.put("u", b"other")
-    wait_for(lambda: any("already" in row["problem"] for row in other.status()["problems"]),
-             WAIT, other.picture)
+    wait_for(lambda: other.status()["problems"], WAIT, other.picture)
+    assert problem_of(other, "u") == (
+        f"to {last.name}: it has a unit of this name already, in input/work")
     assert other.where("u") == ["input/processed", "output/finished"]
     assert content(last.dir / "input/work/u") == b"old"
 
@@ -300,8 +182,8 @@ def test_a_unit_that_waits_is_sent_again_as_a_difference(make):
 def test_an_unknown_destination_keeps_the_unit(make):
     first = make(forward=[{"to": ["nobody"]}], start_forwarder=True)
     first.put("u")
-    wait_for(lambda: any("nobody" in row["problem"] for row in first.status()["problems"]),
-             WAIT, first.picture)
+    wait_for(lambda: first.status()["problems"], WAIT, first.picture)
+    assert problem_of(first, "u") == "to nobody: there is no such processor on this node"
     assert first.where("u") == ["input/processed", "output/finished"]
 
 
@@ -386,76 +268,6 @@ def test_a_processor_of_another_node_is_told(make, node):
     assert lost.where("v") == ["input/processed", "output/finished"]
     for bad in ("a@", "@b", "a@b@c", "a@../x"):
         Processor(node, "bad").create("true", status=422, forward=[{"to": [bad]}])
-
-
-def test_over_ssh(make, home, sshd):
-    """S4.15 S4.16: rsync to receive, renamed into work by the other side's shell."""
-    last = make()
-    to = f"ssh:{getpass.getuser()}@127.0.0.1:{last.dir}"
-    first = make(forward=[{"to": [to], "ssh": sshd, "bandwidth": 100000, "slots": 4}],
-                 start_forwarder=True)
-    hostile_units(first, last, [HOSTILE[0], *HOSTILE[3:6]])
-
-
-def test_to_an_rsync_daemon(make, rsyncd):
-    last = make()
-    first = make(forward=[{"to": [f"{rsyncd}/{last.name}"]}], start_forwarder=True)
-    hostile_units(first, last, HOSTILE)
-    first.put("file", b"F")
-    first.until("output/sent", "file")
-    last.until("output/finished", "file")
-    assert content(last.dir / "output/finished/file") == b"F"
-    assert last.bucket("input/receive") <= {".arrived"}
-
-
-def rsyncs_of(first):
-    """Processes of transfers of this processor."""
-    needle = f"{first.dir}/output/finished/".encode()
-    return [pid for pid in pids()
-            if _proc(pid, "cmdline").startswith(b"rsync\0") and
-            needle in _proc(pid, "cmdline")]
-
-
-def test_a_killed_rsync_shows_no_half_and_is_tried_again(make, rsyncd):
-    last = make()
-    big = os.urandom(1 << 20)
-    first = make(forward=[{"to": [f"{rsyncd}/{last.name}"], "bandwidth": 400}],
-                 start_forwarder=True)
-    first.put("big", {"data": big})
-    killed = wait_for(lambda: rsyncs_of(first), WAIT, first.picture)
-    for pid in killed or rsyncs_of(first):
-        kill(pid)
-    first.until("output/sent", "big")
-    last.until("output/finished", "big")
-    assert content(last.dir / "output/finished/big") == {"data": big}
-
-
-def test_a_daemon_that_is_not_there_keeps_the_unit(make):
-    with socket.socket() as taken: # nobody else listens there meanwhile
-        taken.bind(("127.0.0.1", 0))
-        first = make(forward=[{"to": [f"rsync://127.0.0.1:{taken.getsockname()[1]}/x"]}],
-                     start_forwarder=True)
-        first.put("u")
-        wait_for(lambda: first.status()["problems"], WAIT, first.picture)
-        assert first.where("u") == ["input/processed", "output/finished"]
-        first.signal("stop-forwarder")
-
-
-def test_without_rsync_it_says_so(home):
-    node = home.daemon(data=home.path / "bare")
-    tools = home.path / "tools"
-    tools.mkdir()
-    for name in ("sh", "cp", "mv", "rm", "cat", "mkdir", "sync", "find", "env"):
-        (tools / name).symlink_to(shutil.which(name))
-    node.env["PATH"] = str(tools)
-    node.start()
-    first = Processor(node, "first")
-    first.create(COPY, forward=[{"to": ["rsync://127.0.0.1:1/x"]}], start_forwarder=True)
-    first.put("u")
-    wait_for(lambda: any("not installed" in row["problem"]
-                         for row in first.status()["problems"]), WAIT, first.picture)
-    assert first.where("u") == ["input/processed", "output/finished"]
-    node.cleanup()
 
 
 def test_a_broker_divides_a_directory(home):

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                       # noqa: E402
 from lib.daemon import Place, alive, program       # noqa: E402
-from lib.processor import BUCKETS, WAIT, Processor, until_status # noqa: E402
+from lib.processor import problem_of, BUCKETS, WAIT, Processor, until_status # noqa: E402
 
 COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
 # Goes on when the file beside it says so; what it wrote before shows that it runs.
@@ -140,6 +140,9 @@ def test_a_name_clash_is_told_and_the_unit_stays(make):
     processor.put("same", b"second")
     wait_for(lambda: any(row["unit"] == "same" for row in processor.status()["problems"]),
              WAIT, processor.picture)
+    assert problem_of(processor, "same") == (
+        "there is already a unit of this name in input/processed; remove it there, rename "
+        "this one, or reset the processor")
     assert (processor.dir / "input/work/same").read_bytes() == b"second"
     assert (processor.dir / "output/finished/same").read_bytes() == b"first"
     processor.signal("reset-processed", "same", status=409)
@@ -506,7 +509,8 @@ def test_a_directory_has_one_processor(make, node, home):
     """Two would take the same units; of another daemon no less."""
     processor = make()
     answer = Processor(node, "twin").create("true", status=409, dir=str(processor.dir))
-    assert str(processor.dir) in answer["detail"]
+    assert answer["detail"] == (f"{os.path.realpath(processor.dir)} is in use by another "
+                                "processor; each has a directory of its own")
     other = home.daemon(data=home.path / "other").start()
     Processor(other, "twin").create("true", status=409, dir=str(processor.dir))
     other.cleanup()
@@ -530,9 +534,12 @@ def test_a_bad_directory_is_refused_by_name(make, node, home):
         pytest.skip("nothing can be mounted here")
     try:
         answer = Processor(node, "bad").create("true", status=422, dir=str(place))
-        assert "file system" in answer["detail"] and "input/work" in answer["detail"]
+        place = os.path.realpath(place)
+        assert answer["detail"] == (
+            f"{place}/input/work is on another file system than {place}; units are renamed "
+            "between buckets, so put all of them on one")
     finally:
-        subprocess.run(["umount", str(place / "input/work")], check=True)
+        subprocess.run(["umount", f"{place}/input/work"], check=True)
     assert node.api().request("GET", "/processors/bad").status == 404
 
 

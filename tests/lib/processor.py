@@ -79,3 +79,32 @@ def until_status(processor, **fields):
     return wait_for(lambda: (status := processor.status()) and
                     {key: status[key] for key in fields} == fields and status, WAIT,
                     lambda: f"{fields}: {processor.status()}\n{processor.picture()}")
+
+
+def problem_of(processor, unit):
+    """The sentence that a user reads about the unit."""
+    return next(row["problem"] for row in processor.status()["problems"]
+                if row["unit"] == unit)
+
+
+def content(path):
+    if path.is_dir():
+        return {str(at.relative_to(path)): at.read_bytes()
+                for at in path.rglob("*") if at.is_file()}
+    return path.read_bytes()
+
+
+HOSTILE = [b"two\nlines", b"-rf", b"x..", b"\xff\xfe", b"a'b \"$(touch x);", b"n" * 255,
+           b"*", b"a b", b"\\"]
+
+
+def hostile_units(first, last, names):
+    """Every one arrives under its own name, with a link that leads nowhere else."""
+    for name in names:
+        first.put(name, {"data": name})
+    sent, done = os.fsencode(first.dir / "output/sent"), os.fsencode(last.dir / "output/finished")
+    wait_for(lambda: set(os.listdir(sent)) == set(os.listdir(done)) == set(names), WAIT,
+             first.picture)
+    for name in names:
+        with open(done + b"/" + name + b"/data", "rb") as file:
+            assert file.read() == name
