@@ -26,7 +26,7 @@ from lib.cluster import Cluster, Server   # noqa: E402
 from lib.daemon import Place              # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/haproxy.cfg"
-SECONDS = 90
+SECONDS = 180
 CLIENTS = 4
 
 

@@ -93,8 +93,12 @@ def test_nodes_behind_a_pooler_poll(things, place):
     nodes = [daemon(things, place, pooler.url(), f"node{n}").start() for n in range(2)]
     for node in nodes:
         wait_for(lambda node=node: "event=store.polls" in node.log(), SECONDS, node.tail)
-    add(nodes[0], 28, ("sleep", "1"))
-    until_done(database, 28)
+    # Each waits for a fifth one to run: on one node they never would.
+    marks = place / "marks"
+    marks.mkdir()
+    add(nodes[0], 10, ("sh", "-c", f"touch {marks}/$PAWL_JOB_ID; "
+                       f"until [ $(ls {marks} | wc -l) -ge 5 ]; do sleep 0.05; done"))
+    until_done(database, 10)
     assert database.ask("SELECT count(DISTINCT node) FROM pawl.job_resource") == "2"
     assert not any("event=store.listens" in node.log() for node in nodes)
 

@@ -6,7 +6,7 @@ from lib.api import Api, wait_for
 from lib.cluster import Cluster
 from lib.daemon import Place, program
 
-PATIENCE = 90 # seconds; a lease, a busy machine, sanitizers
+PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
 LEASE = "10s" # a node that only waits for its turn on a busy machine keeps it
 COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
 
