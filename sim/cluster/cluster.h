@@ -9,7 +9,9 @@
  *   K3  no job runs in two places at once, whoever believed what.
  *   K4  a job that was final stays as it was.
  *   K5  at most one node has the duties of the cluster.
- *   K6  a cancellation that was acknowledged holds. */
+ *   K6  a cancellation that was acknowledged holds.
+ *   K7  of the jobs with one unique key one runs at a time, and of the requests with one
+ *       idempotency key one has its jobs run, wherever they were accepted. */
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
@@ -105,8 +107,20 @@ typedef struct Member {
     bool rejoin;
 } Member;
 
+#define KEYS 3 /* of each kind that clients use */
+
+/* What is put wrong into the daemons around the cores, to see that it is seen. */
+typedef enum Flaw {
+    FLAW_NONE,
+    FLAW_KEYS_BELIEVED, /* a node takes keys for its own without looking */
+    FLAWS,
+} Flaw;
+
 typedef struct Known { /* a job, as clients and processes know it */
     JobId id;
+    unsigned key;       /* its unique key; 0: none */
+    unsigned request;   /* its idempotency key; 0: none */
+    uint64_t requested; /* which request that was */
     bool acknowledged;
     bool cancelled; /* and that was acknowledged */
     JobState final; /* 0: not yet seen final */
@@ -120,11 +134,14 @@ typedef struct Cluster {
     int64_t time_ms;
     bool calm;
     bool print;
+    Flaw flaw;
     Store *store;
     unsigned count;
     Member members[NODES_MAX];
-    Map jobs;     /* Known by id */
-    Map requests; /* Call by request */
+    const Known *running_key[KEYS + 1]; /* who runs with that key */
+    uint64_t ran_request[KEYS + 1];     /* which request of that key had its jobs run */
+    Map jobs;                           /* Known by id */
+    Map requests;                       /* Call by request */
     Requester last_request;
     uint64_t sent;
     uint64_t acknowledged;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - `simcluster [--seeds FROM:COUNT] [--trace]`: see cluster.h. */
+/* main.c - `simcluster [--seeds FROM:COUNT] [--trace] | --museum`: see cluster.h. */
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STORM_STEPS 2500
-#define CALM_MS_MAX (30 * MS_PER_MIN)
+#define STORM_STEPS  2500
+#define CALM_MS_MAX  (30 * MS_PER_MIN)
+#define MUSEUM_SEEDS 40
+#define USAGE        "usage: simcluster [--seeds FROM:COUNT] [--trace] | --museum\n"
 
 void say(Cluster *cluster, const Member *member, const char *what, JobId id)
 {
@@ -94,6 +96,7 @@ static void check_controllers(Cluster *cluster)
         bool mine = false;
         Member *member = &cluster->members[i];
         if (!member->node || cluster->time_ms < member->asleep_until_ms ||
+            member->peers_due || /* what it knows is of before; its next turn tells */
             cluster->time_ms - TIME_BEGIN + 1 >= member->claims_boot)
             continue;
         (void)node_controller_lock(member->node, &mine);
@@ -152,6 +155,52 @@ static void run(Cluster *cluster)
     store_close(cluster->store);
 }
 
+static const struct FlawRow {
+    const char *name;
+    const char *breaks; /* what must be seen broken */
+} flaws[FLAWS] = {
+    [FLAW_KEYS_BELIEVED] = { "keys-believed", "K7" },
+};
+
+static bool run_seed(unsigned long long seed, Flaw flaw, bool print, Cluster *sum)
+{
+    Cluster *cluster = MEM_NEW(Cluster);
+    cluster->seed = seed;
+    cluster->print = print;
+    cluster->flaw = flaw;
+    run(cluster);
+    sum->acknowledged += cluster->acknowledged;
+    sum->starts += cluster->starts;
+    sum->given += cluster->given;
+    sum->taken += cluster->taken;
+    sum->rejoins += cluster->rejoins;
+    sum->crashes += cluster->crashes;
+    sum->sleeps += cluster->sleeps;
+    sum->cuts += cluster->cuts;
+    memcpy(sum->failure, cluster->failure, sizeof sum->failure);
+    bool failed = cluster->failed;
+    mem_free(cluster);
+    return failed;
+}
+
+/* Each planted flaw must be found within MUSEUM_SEEDS worlds. */
+static int museum(void)
+{
+    int unseen = 0;
+    for (unsigned flaw = FLAW_NONE + 1; flaw < FLAWS; flaw++) {
+        Cluster sum = { 0 };
+        unsigned long long seed = 1;
+        while (seed <= MUSEUM_SEEDS && !run_seed(seed, (Flaw)flaw, false, &sum))
+            seed++;
+        bool seen = seed <= MUSEUM_SEEDS &&
+                    !strncmp(sum.failure, flaws[flaw].breaks, strlen(flaws[flaw].breaks));
+        unseen += !seen;
+        printf("%-20s %s: seed %llu %s\n", flaws[flaw].name, seen ? "found" : "NOT FOUND",
+               seed, sum.failure);
+    }
+    return unseen != 0;
+}
+
 int main(int argc, char **argv)
 {
     unsigned long long from = 1;
@@ -159,32 +208,19 @@ int main(int argc, char **argv)
     bool print = false;
     Cluster sum = { 0 };
     for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--museum"))
+            return museum();
         if (!strcmp(argv[i], "--trace"))
             print = true;
         else if (strcmp(argv[i], "--seeds") != 0 || ++i == argc ||
                  sscanf(argv[i], "%llu:%llu", &from, &count) < 1)
-            return fprintf(stderr, "usage: simcluster [--seeds FROM:COUNT] [--trace]\n"),
-                   2;
+            return fprintf(stderr, USAGE), 2;
     }
     for (unsigned long long seed = from; seed < from + count; seed++) {
-        Cluster *cluster = MEM_NEW(Cluster);
-        cluster->seed = seed;
-        cluster->print = print;
-        run(cluster);
-        bool failed = cluster->failed;
-        if (failed)
-            printf("seed %llu: %s\n", seed, cluster->failure);
-        sum.acknowledged += cluster->acknowledged;
-        sum.starts += cluster->starts;
-        sum.given += cluster->given;
-        sum.taken += cluster->taken;
-        sum.rejoins += cluster->rejoins;
-        sum.crashes += cluster->crashes;
-        sum.sleeps += cluster->sleeps;
-        sum.cuts += cluster->cuts;
-        mem_free(cluster);
-        if (failed)
-            return 1;
+        if (!run_seed(seed, FLAW_NONE, print, &sum))
+            continue;
+        printf("seed %llu: %s\n", seed, sum.failure);
+        return 1;
     }
     printf("simcluster: %llu seeds, %llu acknowledged, %llu starts, %llu given, "
            "%llu take-overs, %llu new beginnings, %llu crashes, %llu sleeps, %llu cuts\n",

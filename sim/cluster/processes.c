@@ -29,9 +29,24 @@ bool process_alive(const Member *member, JobId id, uint32_t attempt)
 static void gone(Member *member, Process *process)
 {
     Known *known = known_job(member->cluster, process->id);
+    if (member->cluster->running_key[known->key] == known)
+        member->cluster->running_key[known->key] = NULL;
     process->alive = false;
     known->runs_on = NULL;
     *process = member->processes[--member->process_count];
+}
+
+/* K7 */
+static void check_keys(Cluster *cluster, const Known *known)
+{
+    const Known **running = &cluster->running_key[known->key];
+    uint64_t *ran = &cluster->ran_request[known->request];
+    if (known->key && *running && *running != known)
+        violate(cluster, "K7: another with its key runs", known->id);
+    if (known->request && *ran && *ran != known->requested)
+        violate(cluster, "K7: another request with its key ran", known->id);
+    *running = known;
+    *ran = known->requested;
 }
 
 void process_start(Member *member, JobId id, uint32_t attempt)
@@ -47,6 +62,7 @@ void process_start(Member *member, JobId id, uint32_t attempt)
     if (known->runs_on)
         violate(cluster, "K3: runs in two places", id);
     known->runs_on = member;
+    check_keys(cluster, known);
     cluster->starts++;
     say(cluster, member, "starts", id);
     member->processes[member->process_count++] =

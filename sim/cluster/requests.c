@@ -2,6 +2,8 @@
 /* requests.c - see requests.h. */
 #include "sim/cluster/requests.h"
 
+#include "core/unique.h"
+
 #include <stdio.h>
 
 static Call *call_new(Cluster *cluster, bool add, JobId id)
@@ -12,26 +14,73 @@ static Call *call_new(Cluster *cluster, bool add, JobId id)
     return call;
 }
 
+static const char *const keys[KEYS] = { "k1", "k2", "k3" };
+
+static void set_key(Member *member, Job *job, const char *key)
+{
+    static const OnConflict conflicts[] = { CONFLICT_IGNORE, CONFLICT_REJECT,
+                                            CONFLICT_REPLACE };
+    Buf text = { 0 };
+    Unique unique = { .key = slice_text(key),
+                      .on_conflict = conflicts[rng_below(&member->cluster->rng, 3)] };
+    unique_write(&text, &unique);
+    job->unique = slice_copy(&member->arena, buf_slice(&text));
+    buf_done(&text);
+}
+
+static Job some_job(Cluster *cluster)
+{
+    Job job = job_default();
+    job.tenant = SLICE_LITERAL("default");
+    job.type = SLICE_LITERAL("shell");
+    job.queue = rng_percent(&cluster->rng, 50) ? SLICE_LITERAL("a") : SLICE_LITERAL("b");
+    job.command = SLICE_LITERAL("true\0");
+    if (rng_percent(&cluster->rng, 20))
+        job.run_at_ms = cluster->time_ms + (int64_t)rng_below(&cluster->rng, 8000);
+    return job;
+}
+
+static Event add_event(Cluster *cluster, Job *jobs, size_t count)
+{
+    return (Event){ .kind = EVENT_ADD,
+                    .request = call_new(cluster, true, 0)->request,
+                    .tenant = SLICE_LITERAL("default"),
+                    .key_hash = SLICE_LITERAL("same"),
+                    .jobs = jobs,
+                    .count = count };
+}
+
 static void send_jobs(Cluster *cluster, Member *member)
 {
     size_t count = 1 + (size_t)rng_below(&cluster->rng, 4);
     Job *jobs = arena_take(&member->arena, count * sizeof *jobs);
     for (size_t i = 0; i < count; i++) {
-        jobs[i] = job_default();
-        jobs[i].tenant = SLICE_LITERAL("default");
-        jobs[i].type = SLICE_LITERAL("shell");
-        jobs[i].queue =
-            rng_percent(&cluster->rng, 50) ? SLICE_LITERAL("a") : SLICE_LITERAL("b");
-        jobs[i].command = SLICE_LITERAL("true\0");
-        if (rng_percent(&cluster->rng, 20))
-            jobs[i].run_at_ms =
-                cluster->time_ms + (int64_t)rng_below(&cluster->rng, 8000);
+        jobs[i] = some_job(cluster);
+        if (rng_percent(&cluster->rng, 8))
+            set_key(member, &jobs[i], keys[rng_below(&cluster->rng, KEYS)]);
     }
     MEM_PUSH(member->events, member->event_count, member->event_capacity) =
-        (Event){ .kind = EVENT_ADD,
-                 .request = call_new(cluster, true, 0)->request,
-                 .jobs = jobs,
-                 .count = count };
+        add_event(cluster, jobs, count);
+}
+
+/* A client that sends the same to whom it can reach: one job is wanted. */
+static void send_everywhere(Cluster *cluster)
+{
+    const char *key = keys[rng_below(&cluster->rng, KEYS)];
+    bool request = rng_percent(&cluster->rng, 50);
+    for (unsigned i = 0; i < cluster->count; i++) {
+        Member *member = &cluster->members[i];
+        if (!member->node || cluster->time_ms < member->asleep_until_ms)
+            continue;
+        Job *job = ARENA_NEW(&member->arena, Job);
+        Event event = add_event(cluster, job, 1);
+        *job = some_job(cluster);
+        if (request)
+            event.key = slice_text(key);
+        else
+            set_key(member, job, key);
+        MEM_PUSH(member->events, member->event_count, member->event_capacity) = event;
+    }
 }
 
 static void send_cancel(Cluster *cluster, Member *member)
@@ -56,24 +105,50 @@ void requests_step(Cluster *cluster)
     Member *member = &cluster->members[rng_below(&cluster->rng, cluster->count)];
     if (!member->node || cluster->time_ms < member->asleep_until_ms)
         return;
-    if (rng_percent(&cluster->rng, 85))
+    uint64_t luck = rng_below(&cluster->rng, 100);
+    if (luck < 77)
         send_jobs(cluster, member);
+    else if (luck < 85)
+        send_everywhere(cluster);
     else
         send_cancel(cluster, member);
+}
+
+static unsigned key_number(Slice key)
+{
+    for (unsigned i = 0; i < KEYS; i++)
+        if (slice_is(key, keys[i]))
+            return i + 1;
+    return 0;
+}
+
+static void know(Cluster *cluster, const Job *job)
+{
+    Known *known = MEM_NEW(Known);
+    Unique unique = { 0 };
+    Slice rest = job->request;
+    known->id = job->id;
+    if (unique_read(job->unique, &unique))
+        known->key = key_number(unique.key);
+    if (rest.bytes) {
+        known->request = key_number(slice_cut(&rest, '\0'));
+        known->requested = hash_bytes(rest.data, rest.bytes);
+    }
+    if (map_find(&cluster->jobs, known->id))
+        violate(cluster, "K2: an id was given twice", known->id);
+    map_put(&cluster->jobs, known->id, known);
+    cluster->sent++;
 }
 
 /* Before anything of the turn is durable: these ids exist, if anyone hears of them. */
 void requests_sent(Cluster *cluster, const Outbox *out, uint32_t node)
 {
     (void)node;
-    for (size_t i = 0; i < out->adds.count; i++) {
-        Known *known = MEM_NEW(Known);
-        known->id = out->adds.ops[i].job->id;
-        if (map_find(&cluster->jobs, known->id))
-            violate(cluster, "K2: an id was given twice", known->id);
-        map_put(&cluster->jobs, known->id, known);
-        cluster->sent++;
-    }
+    const Batch *batches[] = { &out->adds, &out->batch };
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < batches[k]->count; i++)
+            if (batches[k]->ops[i].kind == OP_ADD)
+                know(cluster, batches[k]->ops[i].job);
 }
 
 bool request_adds(const Cluster *cluster, Requester request)
@@ -82,20 +157,29 @@ bool request_adds(const Cluster *cluster, Requester request)
     return call && call->add;
 }
 
+static void acknowledge(Cluster *cluster, JobId id)
+{
+    known_job(cluster, id)->acknowledged = true;
+    cluster->acknowledged++;
+}
+
 void request_answered(Cluster *cluster, const Effect *effect)
 {
     Call *call = map_remove(&cluster->requests, effect->request);
     if (!call)
         return;
-    for (uint64_t i = 0; call->add && !effect->err && i < effect->count; i++) {
+    for (uint64_t i = 0; call->add && effect->added_items && i < effect->count; i++)
+        if (!effect->added_items[i].problem)
+            acknowledge(cluster, effect->added_items[i].id);
+    bool in_a_row = call->add && !effect->err && !effect->added_items;
+    for (uint64_t i = 0; in_a_row && i < effect->count; i++) {
         uint16_t node = effect->job ? id_node(effect->job->id) : 0;
         for (unsigned k = 0; !node && k < cluster->count; k++)
             if (map_find(&cluster->jobs,
                          id_from_count(effect->first + i,
                                        (uint16_t)cluster->members[k].number)))
                 node = (uint16_t)cluster->members[k].number;
-        known_job(cluster, id_from_count(effect->first + i, node))->acknowledged = true;
-        cluster->acknowledged++;
+        acknowledge(cluster, id_from_count(effect->first + i, node));
     }
     if (!call->add && !effect->err)
         known_job(cluster, call->id)->cancelled = true;

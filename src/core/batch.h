@@ -58,6 +58,8 @@ typedef enum OpField { /* which fields OP_MOVE changes besides the state */
 } OpField;
 
 #define FIELD_LANE (1 << 10) /* MOVE: flags has its JOB_PULL and JOB_SEGREGATED */
+#define FIELD_KEYS (1 << 11) /* it takes those of its keys that no one holds */
+#define FIELD_SURE (1 << 12) /* its keys are its own: JOB_UNSURE goes */
 
 typedef enum OpResult {
     OP_APPLIED,

@@ -268,6 +268,7 @@ static const FieldRow job_rows[] = {
     ROW(65, payload, FIELD_SLICE),
     ROW(66, notify, FIELD_SLICE),
     ROW(67, bookings, FIELD_SLICE),
+    ROW(68, request, FIELD_SLICE),
 };
 
 _Static_assert(sizeof(JobState) == sizeof(uint32_t), "enums are read as 32 bits");

@@ -115,6 +115,7 @@ typedef struct Job {
     Slice group;
     Slice schedule;
     Slice unique;       /* key, NUL, ISO duration, NUL, on_conflict, NUL */
+    Slice request;      /* its idempotency key, NUL, which request of that key, NUL */
     Slice document_uri; /* 000 */
     Slice param;        /* 000's options node, as XML or JSON text */
     Slice children;     /* "" or "immediate" */

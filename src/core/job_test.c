@@ -184,6 +184,7 @@ static void a_free_job_is_what_its_due_time_says(void **state)
     ROW(children);                                                                       \
     ROW(trace);                                                                          \
     ROW(notify);                                                                         \
+    ROW(request);                                                                        \
     ROW(payload);                                                                        \
     ROW(bookings);
 

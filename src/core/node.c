@@ -124,6 +124,7 @@ void node_free(Node *node)
     free_asked(node);
     node_keys_applied(node, UINT64_MAX);
     node_uniques_applied(node, UINT64_MAX);
+    node_sure_free(node);
     map_done(&node->touched);
     map_done(&node->touched_before);
     map_done(&node->unblock);

@@ -174,7 +174,7 @@ static void apply_patch(Node *node, Job *job, const Patch *patch, Op *op)
 static JobState state_when_free(Node *node, const Job *job)
 {
     Head head = head_of(job, &node->names);
-    if ((job->flags & JOB_WAITS) || !node_can_run(node, &head))
+    if ((job->flags & (JOB_WAITS | JOB_UNSURE)) || !node_can_run(node, &head))
         return JOB_BLOCKED;
     return job_waiting_state(job, node->now.wall_ms);
 }
@@ -234,6 +234,11 @@ static void decide(Node *node, const Event *event, Job *job, Op *op)
         return;
     Head head = head_of(job, &node->names);
     bool waits = (job->flags & JOB_WAITS) != 0;
+    if (!waits && (job->flags & JOB_UNSURE)) {
+        op->reason = SLICE_LITERAL(REASON_UNSURE);
+        op->dt_ms = job->dt_ms = node->now.wall_ms;
+        return;
+    }
     op->reason = waits ? SLICE_LITERAL(REASON_AFTER) : SLICE_LITERAL(REASON_NO_HANDLER);
     op->dt_ms = job->dt_ms = waits ? TIME_WALL_MAX_MS : node_blocked_until(node, &head);
 }

@@ -26,7 +26,7 @@ typedef struct RefusedList {
 } RefusedList;
 
 /* A door's job has been checked; here it gets what only the node knows. */
-static void begin_life(Node *node, Job *job)
+static void begin(Node *node, Job *job)
 {
     int64_t now_ms = node->now.wall_ms;
     /* Only a control file says when it was created: that orders it among its like. */
@@ -51,7 +51,7 @@ static void begin_life(Node *node, Job *job)
     else
         handler_later(job);
     node_fill_limits(node, job, handler, open);
-    if (job->after.bytes || job->group.bytes || job->unique.bytes)
+    if (job->after.bytes || job->group.bytes || job->unique.bytes || job->request.bytes)
         job->flags |= JOB_LINKED;
     if (job->after.bytes) {
         job->flags |= JOB_WAITS;
@@ -66,6 +66,13 @@ static void begin_life(Node *node, Job *job)
     job->state = JOB_BLOCKED;
     job->reason = SLICE_LITERAL(REASON_NO_HANDLER);
     job->dt_ms = node_blocked_until(node, &head);
+}
+
+static void begin_life(Node *node, Job *job)
+{
+    begin(node, job);
+    if (node_keys_unsure(node, job))
+        node_unsure(node, job);
 }
 
 /* Where a new job waits in memory, if anywhere. */
@@ -123,12 +130,31 @@ static void keep(Node *node, Job *job, Batch *batch)
     node_changed(node, &head, job->state, job->state)->added = true;
 }
 
+/* Where nodes share a store, jobs say which request they came with: another node may
+ * have accepted one with the same key in the same moment. */
+static Slice request_of(Node *node, const Event *event)
+{
+    Buf text = { 0 };
+    if (node->share && event->key.bytes) {
+        buf_add_slice(&text, event->key);
+        buf_add_char(&text, '\0');
+        buf_printf(&text, "%u-%llu", node->options.number,
+                   (unsigned long long)node->out->number);
+        buf_add_char(&text, '\0');
+    }
+    Slice kept = node_keep(node, buf_slice(&text));
+    buf_done(&text);
+    return kept;
+}
+
 static void add_jobs(Node *node, const Event *event, uint64_t first, Batch *batch,
                      RefusedList *refused)
 {
+    Slice request = request_of(node, event);
     for (size_t k = 0; k < event->count; k++) {
         Job *job = ARENA_NEW(&batch->arena, Job);
         *job = event->jobs[k];
+        job->request = request;
         job->id = id_from_count(first + k, node->options.number);
         if (!event->request && node_owe(node, job))
             continue;
@@ -165,6 +191,7 @@ AddedItem node_add_one(Node *node, const Event *event, const Job *from)
     RefusedList refused = { 0 };
     AddedItem item = { 0 };
     *job = *from;
+    job->request = request_of(node, event);
     job->id =
         id_from_count(id_take(&node->ids, node->now.wall_ms, 1), node->options.number);
     begin_life(node, job);

@@ -82,7 +82,11 @@ static void free_child(Node *node, const Job *loaded)
         return;
     job.dt_ms = job.window_from_ms;
     Head head = head_of(&job, &node->names);
-    if (node_can_run(node, &head)) {
+    if (job.flags & JOB_UNSURE) {
+        op->to = JOB_BLOCKED;
+        op->reason = SLICE_LITERAL(REASON_UNSURE);
+        head.dt_ms = now_ms;
+    } else if (node_can_run(node, &head)) {
         node_handler_arrives(node, &job, op);
         head = head_of(&job, &node->names);
         op->to = job_waiting_state(&job, now_ms);

@@ -216,7 +216,7 @@ void node_blocked_loaded(Node *node, const Asked *asked, const Event *answer)
         if (node_touched_since(node, job->id, answer->number) ||
             map_find(&node->pins, job->id))
             again = true;
-        else
+        else if (!(job->flags & JOB_UNSURE))
             free_blocked(node, job);
     }
     if (answer->more)

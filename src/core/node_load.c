@@ -402,6 +402,12 @@ static void promote(Node *node, const Job *job)
     node_changed(node, &head, job->state, JOB_READY);
 }
 
+/* What it waits for is its keys, nothing else. */
+static bool is_unsure(const Job *job)
+{
+    return (job->flags & JOB_UNSURE) && !(job->flags & JOB_WAITS);
+}
+
 static void due_loaded(Node *node, const Event *event)
 {
     node->due_loading = false;
@@ -409,6 +415,8 @@ static void due_loaded(Node *node, const Event *event)
         node_wait_until(node, node->now.wall_ms + TICK_MS);
         return;
     }
+    const Job **unsure = MEM_ARRAY(const Job *, event->loaded_count + 1);
+    size_t unsure_count = 0;
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
         if (node_touched_since(node, job->id, event->number))
@@ -418,11 +426,15 @@ static void due_loaded(Node *node, const Event *event)
             node_wait_until(node, node->now.wall_ms + TICK_MS);
             continue;
         }
-        if (job->state == JOB_BLOCKED)
+        if (job->state == JOB_BLOCKED && is_unsure(job))
+            unsure[unsure_count++] = job;
+        else if (job->state == JOB_BLOCKED)
             node_blocked_due(node, job);
         else
             promote(node, job);
     }
+    node_sure_due(node, unsure, unsure_count, !event->more);
+    mem_free(unsure);
     node_wait_until(node, event->more ? node->now.wall_ms : event->next_due_ms);
 }
 

@@ -90,7 +90,7 @@ void node_owed_cancel(Node *node, const Asked *asked, JobId holder, bool merged)
     pattern.unique = pattern.group = (Slice){ NULL, 0 };
     (void)id_text(holder, id);
     if (merged)
-        buf_printf(&reason, "merged into job %s", id);
+        buf_printf(&reason, MERGED_INTO "%s", id);
     else
         buf_printf(&reason, "job %s holds its key", id);
     const Job *job = node_add_decided(node, &pattern);

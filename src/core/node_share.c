@@ -25,11 +25,23 @@ void node_share_begin(Node *node)
     node->share->running_due = true;
 }
 
+typedef struct RemoteCall {
+    Requester request;
+    int64_t until_boot;
+    uint32_t node;
+    Asked *asked; /* an add that goes on with the answer; owned */
+} RemoteCall;
+
 static void free_calls(Share *share)
 {
     MapEntry entry;
-    for (size_t at = 0; map_next(&share->calls, &at, &entry);)
-        mem_free(entry.value);
+    for (size_t at = 0; map_next(&share->calls, &at, &entry);) {
+        RemoteCall *call = entry.value;
+        if (call->asked)
+            arena_done(&call->asked->arena);
+        mem_free(call->asked);
+        mem_free(call);
+    }
     map_done(&share->calls);
 }
 
@@ -334,12 +346,6 @@ void node_share_given(Node *node, const Asked *asked, const Event *answer)
 
 /* --- Calls ------------------------------------------------------------------------- */
 
-typedef struct RemoteCall {
-    Requester request;
-    int64_t until_boot;
-    uint32_t node;
-} RemoteCall;
-
 static void refuse_call(Node *node, Requester request, uint32_t number)
 {
     Buf text = { 0 };
@@ -349,24 +355,53 @@ static void refuse_call(Node *node, Requester request, uint32_t number)
     buf_done(&text);
 }
 
+bool node_share_is_other(const Node *node, const Job *job)
+{
+    return node->share && job_owner(job) != node->options.number &&
+           !state_in(job->state, STATES_FINAL);
+}
+
+/* The letter is written; the answer comes under its token. */
+static void call(Node *node, const RemoteCall *from, const Event *event)
+{
+    RemoteCall *call = MEM_NEW(RemoteCall);
+    *call = *from;
+    call->until_boot = node->now.boot_ms + ANSWER_WAIT_MS;
+    map_put(&node->share->calls, ++node->share->token, call);
+    mail(node, call->node,
+         &(LetterText){
+             .kind = LETTER_CALL, .token = node->share->token, .call = *event });
+    node->share->busy_boot = call->until_boot;
+}
+
+void node_share_call_cancel(Node *node, Asked *asked, const Job *job)
+{
+    uint32_t owner = job_owner(job);
+    const Peer *peer = peer_of(node->share, owner);
+    if (!peer || !peer_alive(peer)) {
+        node_unique_called(node, asked, ERR_UNAVAILABLE);
+        return;
+    }
+    Event event = { .kind = EVENT_ACT,
+                    .action = ACT_CANCEL,
+                    .id = job->id,
+                    .tenant = job->tenant,
+                    .reason = SLICE_LITERAL("replaced"),
+                    .flag = true };
+    call(node, &(RemoteCall){ .node = owner, .asked = asked }, &event);
+}
+
 bool node_share_forwards(Node *node, const Event *event, const Job *job)
 {
     uint32_t owner = job_owner(job);
-    if (!node->share || owner == node->options.number ||
-        state_in(job->state, STATES_FINAL))
+    if (!node_share_is_other(node, job))
         return false;
     const Peer *peer = peer_of(node->share, owner);
     if (!peer || !peer_alive(peer) || (event->request & REQUEST_REMOTE)) {
         refuse_call(node, event->request, owner);
         return true;
     }
-    RemoteCall *call = MEM_NEW(RemoteCall);
-    *call = (RemoteCall){ event->request, node->now.boot_ms + ANSWER_WAIT_MS, owner };
-    map_put(&node->share->calls, ++node->share->token, call);
-    mail(node, owner,
-         &(LetterText){
-             .kind = LETTER_CALL, .token = node->share->token, .call = *event });
-    node->share->busy_boot = call->until_boot;
+    call(node, &(RemoteCall){ .node = owner, .request = event->request }, event);
     return true;
 }
 
@@ -383,6 +418,11 @@ static void take_answer(Node *node, const LetterText *text)
     RemoteCall *call = map_remove(&node->share->calls, text->token);
     if (!call)
         return; /* it took too long */
+    if (call->asked) {
+        node_unique_called(node, call->asked, text->answer.err);
+        mem_free(call);
+        return;
+    }
     Arena *arena = &node->out->batch.arena;
     const char *problem = text->problem.bytes ? slice_cstr(arena, text->problem) : NULL;
     Effect *reply = node_reply(node, call->request, text->answer.err, problem);
@@ -404,7 +444,10 @@ static void expire_calls(Node *node)
         if (node->now.boot_ms < call->until_boot)
             continue;
         map_remove(calls, entry.key);
-        refuse_call(node, call->request, call->node);
+        if (call->asked)
+            node_unique_called(node, call->asked, ERR_UNAVAILABLE);
+        else
+            refuse_call(node, call->request, call->node);
         mem_free(call);
         at = 0; /* what follows may have moved */
     }
@@ -525,6 +568,7 @@ void node_share_duties(Node *node)
     expire_calls(node);
     node_share_take_over(node);
     node_share_look_running(node);
+    node_share_look_lanes(node);
     give_all(node);
     ask_for_jobs(node);
     ask_given(node);

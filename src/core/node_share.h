@@ -25,6 +25,11 @@ bool node_share_controls(const Node *node);
 /* True: the job is another node's, which was written to; it answers the request. */
 bool node_share_forwards(Node *node, const Event *event, const Job *job);
 
+/* Whether a job that is not final is another node's. */
+bool node_share_is_other(const Node *node, const Job *job);
+/* Its owner cancels it, if it waits; then node_unique_called. */
+void node_share_call_cancel(Node *node, Asked *asked, const Job *job);
+
 void node_share_peers(Node *node, const Event *event);
 void node_share_hint(Node *node);
 void node_share_post(Node *node, const Event *event);

@@ -37,6 +37,8 @@ typedef struct Share {
     bool given_loading;
     int64_t given_boot;
     int64_t after_boot;
+    bool lanes_due; /* which lanes it has could not be read */
+    int64_t lanes_boot;
     bool running_due; /* attempts of others may be among its own jobs */
     bool running_loading;
     Map calls; /* RemoteCall by token */
@@ -49,5 +51,6 @@ typedef struct Share {
 /* node_share_take.c */
 void node_share_take_over(Node *node);
 void node_share_look_running(Node *node);
+void node_share_look_lanes(Node *node);
 
 #endif

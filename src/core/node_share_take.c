@@ -49,6 +49,16 @@ void node_share_look_running(Node *node)
     share->running_loading = true;
 }
 
+void node_share_look_lanes(Node *node)
+{
+    Share *share = node->share;
+    Asked *asked;
+    if (!share->lanes_due || node->now.boot_ms < share->lanes_boot)
+        return;
+    share->lanes_due = false;
+    node_ask(node, WANT_LANES, &asked)->owner = node->options.number;
+}
+
 /* Whether it has any left that can be seen to wait. */
 static void probe(Node *node, TakenNode *taken)
 {
@@ -115,9 +125,9 @@ void node_share_lanes(Node *node, const Asked *asked, const Event *answer)
 {
     uint32_t number = (uint32_t)asked->event.number;
     if (!number) {
-        if (answer->err)
-            node->reload_boot = node->now.boot_ms; /* what it has is asked for again */
-        else
+        node->share->lanes_due = answer->err != ERR_OK; /* then it is asked for again */
+        node->share->lanes_boot = node->now.boot_ms + TICK_MS;
+        if (!answer->err)
             learn_lanes(node, answer);
         return;
     }

@@ -37,6 +37,8 @@
 #define ERROR_DEPTH_MAX    8   /* on_error steps in a row */
 #define OPERATION_AGAIN_MS 100 /* before a job that moved is looked at again */
 #define REASON_AFTER       "waits for other jobs"
+#define REASON_UNSURE      "waits for its key"
+#define UNSURE_AGAIN_MS    50
 #define PROBLEM_UNIQUE     "unique_conflict"
 #define PROBLEM_QUOTA      "quota_exceeded"
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_CONT = 18, SIGNAL_STOP = 19 };
@@ -146,6 +148,7 @@ struct Node {
     bool operation_loading;
     int64_t operation_boot; /* not before */
     KeyUse *keys;
+    Map verdicts;       /* by job: node_sure.c */
     UniqueUse *uniques; /* taken and perhaps not in the store yet */
     Asked *later; /* adds that no one would send again, until the store can answer */
     int64_t later_boot;  /* not before */

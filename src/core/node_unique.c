@@ -6,6 +6,7 @@
  * know yet are remembered until the store has applied it. A holder that was changed since
  * the store was asked makes the whole question void: it is asked again. */
 #include "core/node_inside.h"
+#include "core/node_share.h"
 
 /* A key that was taken and may not be in the store yet. */
 struct UniqueUse {
@@ -87,6 +88,19 @@ bool node_add_needs_keys(const Node *node, const Event *event)
     return false;
 }
 
+void node_unique_keys(const Job *job, Buf *out)
+{
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++) {
+        size_t begun = out->bytes;
+        buf_add_slice(out, job->tenant);
+        buf_add_char(out, '\0');
+        if (unique_key(job, (UniqueKind)kind, out))
+            buf_add_char(out, '\0');
+        else
+            out->bytes = begun;
+    }
+}
+
 void node_ask_unique(Node *node, Asked *asked, Effect *effect)
 {
     Event *add = &asked->event;
@@ -97,22 +111,20 @@ void node_ask_unique(Node *node, Asked *asked, Effect *effect)
         Job *job = &add->jobs[i];
         job->flags &= ~(uint32_t)JOB_MERGES;
         job->flags |= merges(node, job) ? JOB_MERGES : 0;
-        for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++) {
-            size_t begun = keys.bytes;
-            buf_add_slice(&keys, job->tenant);
-            buf_add_char(&keys, '\0');
-            if (unique_key(job, (UniqueKind)kind, &keys))
-                buf_add_char(&keys, '\0');
-            else
-                keys.bytes = begun;
-        }
+        node_unique_keys(job, &keys);
     }
     effect->key = node_keep(node, buf_slice(&keys));
     effect->dt_ms = node->now.wall_ms;
     buf_done(&keys);
 }
 
-typedef enum KeyFate { FATE_ADD, FATE_REFUSE, FATE_EXISTS, FATE_AGAIN } KeyFate;
+typedef enum KeyFate {
+    FATE_ADD,
+    FATE_REFUSE,
+    FATE_EXISTS,
+    FATE_AGAIN,
+    FATE_CALL, /* who is to be replaced is another node's: that one is asked to */
+} KeyFate;
 
 /* What is to become of one job. */
 typedef struct Decision {
@@ -147,7 +159,7 @@ static Decision judge_conflict(const Node *node, const Job *job, UniqueKind kind
             decision.fate = FATE_ADD; /* held for a time, but over */
         if (!is_waiting(node, holder))
             break;
-        decision.fate = FATE_ADD;
+        decision.fate = node_share_is_other(node, holder) ? FATE_CALL : FATE_ADD;
         decision.replaced = holder;
         break;
     }
@@ -209,13 +221,28 @@ static Decision judge_job(const Node *node, const Job *job, const Event *answer,
     return decision;
 }
 
-static void replace(Node *node, const Job *holder, JobId by)
+/* The operations from `middle` on go before those from `at` on. */
+static void bring_forward(Batch *batch, size_t at, size_t middle)
+{
+    size_t count = batch->count - middle;
+    Op *later = MEM_ARRAY(Op, count + 1);
+    memcpy(later, batch->ops + middle, count * sizeof *later);
+    memmove(batch->ops + at + count, batch->ops + at, (middle - at) * sizeof *later);
+    memcpy(batch->ops + at, later, count * sizeof *later);
+    mem_free(later);
+}
+
+/* For the job that the operations from `at` on add: it gets the key because the holder
+ * lets go of it first. */
+static void replace(Node *node, const Job *holder, JobId by, size_t at)
 {
     char id[ID_TEXT_BYTES];
     Buf reason = { 0 };
+    size_t middle = node->out->batch.count;
     buf_printf(&reason, "replaced by job %s", id_text(by, id));
     node_cancel_waiting(node, holder, node_keep(node, buf_slice(&reason)));
     buf_done(&reason);
+    bring_forward(&node->out->batch, at, middle);
 }
 
 static AddedItem conflict(Node *node, JobId holder)
@@ -230,31 +257,54 @@ static AddedItem conflict(Node *node, JobId holder)
     return item;
 }
 
-/* False: a holder has moved, the store must be asked again; nothing is decided. */
-static bool carry_out(Node *node, const Event *add, const Event *answer,
-                      AddedItem *out_items)
+/* FATE_AGAIN: a holder has moved, the store must be asked again; FATE_CALL: *out_holder
+ * is to be cancelled first. Nothing is decided then. Else: done. */
+static KeyFate carry_out(Node *node, const Event *add, const Event *answer,
+                         AddedItem *out_items, const Job **out_holder)
 {
     size_t count = add->kind == EVENT_ADD ? add->count : 1;
     size_t at = 0;
-    for (size_t i = 0; i < count; i++)
-        if (judge_job(node, &add->jobs[i], answer, &at).fate == FATE_AGAIN)
-            return false;
+    for (size_t i = 0; i < count; i++) {
+        Decision decision = judge_job(node, &add->jobs[i], answer, &at);
+        *out_holder = decision.replaced;
+        if (decision.fate == FATE_AGAIN || decision.fate == FATE_CALL)
+            return decision.fate;
+    }
     at = 0;
     for (size_t i = 0; i < count; i++) {
         Decision decision = judge_job(node, &add->jobs[i], answer, &at);
         AddedItem *item = &out_items[i];
         /* Only a key that this very request has taken can have changed the fate. */
-        if (decision.fate == FATE_AGAIN || decision.fate == FATE_REFUSE) {
+        if (decision.fate != FATE_ADD && decision.fate != FATE_EXISTS) {
             *item = conflict(node, decision.holder);
         } else if (decision.fate == FATE_EXISTS) {
             *item = (AddedItem){ .id = decision.holder, .existed = true };
         } else {
+            size_t ops = node->out->batch.count;
             *item = node_add_one(node, add, &add->jobs[i]);
             if (decision.replaced && !item->problem)
-                replace(node, decision.replaced, item->id);
+                replace(node, decision.replaced, item->id, ops);
         }
     }
-    return true;
+    return FATE_ADD;
+}
+
+void node_unique_called(Node *node, Asked *asked, Err err)
+{
+    Event *add = &asked->event;
+    size_t count = add->kind == EVENT_ADD ? add->count : 1;
+    for (size_t i = 0; err && i < count; i++) { /* it stays, so this one is refused */
+        Unique unique;
+        Buf text = { 0 };
+        if (unique_read(add->jobs[i].unique, &unique) &&
+            unique.on_conflict == CONFLICT_REPLACE) {
+            unique.on_conflict = CONFLICT_REJECT;
+            unique_write(&text, &unique);
+            add->jobs[i].unique = slice_copy(&asked->arena, buf_slice(&text));
+        }
+        buf_done(&text);
+    }
+    node_ask_unique(node, asked, node_ask_again(node, asked));
 }
 
 /* Every line of a highlander type is the same job. */
@@ -275,15 +325,19 @@ static bool owed_loaded(Node *node, Asked *asked, const Event *answer)
         return false;
     }
     size_t at = 0;
+    size_t ops = node->out->batch.count;
     Decision decision = judge_job(node, job, answer, &at);
     switch (decision.fate) {
     case FATE_AGAIN:
         node_ask_unique(node, asked, node_ask_again(node, asked));
         return false;
+    case FATE_CALL:
+        node_share_call_cancel(node, asked, decision.replaced);
+        return false;
     case FATE_ADD:
         node_owed_add(node, asked);
         if (decision.replaced)
-            replace(node, decision.replaced, job->id);
+            replace(node, decision.replaced, job->id, ops);
         break;
     case FATE_EXISTS:
     case FATE_REFUSE:
@@ -296,6 +350,10 @@ static bool owed_loaded(Node *node, Asked *asked, const Event *answer)
 bool node_unique_loaded(Node *node, Asked *asked, const Event *answer)
 {
     Event *add = &asked->event;
+    if (add->kind == EVENT_LOADED) {
+        node_sure_loaded(node, asked, answer);
+        return true;
+    }
     if (add->jobs[0].id)
         return owed_loaded(node, asked, answer);
     if (answer->err) {
@@ -308,9 +366,18 @@ bool node_unique_loaded(Node *node, Asked *asked, const Event *answer)
         return true;
     }
     AddedItem *items = arena_take(&node->out->batch.arena, add->count * sizeof *items);
-    if (!carry_out(node, add, answer, items)) {
+    const Job *holder = NULL;
+    switch (carry_out(node, add, answer, items, &holder)) {
+    case FATE_AGAIN:
         node_ask_unique(node, asked, node_ask_again(node, asked));
         return false;
+    case FATE_CALL:
+        node_share_call_cancel(node, asked, holder);
+        return false;
+    case FATE_ADD:
+    case FATE_EXISTS:
+    case FATE_REFUSE:
+        break;
     }
     repeat_item(add, items);
     node_add_answer_items(node, add, items);

@@ -62,6 +62,46 @@ bool unique_key(const Job *job, UniqueKind kind, Buf *out)
         buf_add_char(out, 'h');
         buf_add_slice(out, job->type);
         return true;
+    case UNIQUE_REQUEST:
+        if (!job->request.bytes)
+            return false;
+        buf_add_char(out, 'r');
+        buf_add_slice(out,
+                      slice_cut(&(Slice){ job->request.data, job->request.bytes }, '\0'));
+        return true;
     }
     return false;
+}
+
+JobId unique_merged_into(const Job *job)
+{
+    const Slice words = SLICE_LITERAL(MERGED_INTO);
+    JobId id = 0;
+    if (job->state != JOB_CANCELLED || !slice_starts(job->reason, words) ||
+        id_parse(slice_from(job->reason, words.bytes), &id))
+        return 0;
+    return id;
+}
+
+int64_t unique_until(const Job *job, UniqueKind kind)
+{
+    Unique unique;
+    switch (kind) {
+    case UNIQUE_OWN:
+        if (!unique_read(job->unique, &unique) || !unique.for_ms)
+            return 0;
+        return job->created_ms + unique.for_ms;
+    case UNIQUE_MERGE:
+        return 0;
+    case UNIQUE_REQUEST:
+        return job->created_ms + MS_PER_DAY;
+    }
+    return 0;
+}
+
+bool unique_replaces(const Job *job, UniqueKind kind)
+{
+    Unique unique;
+    return kind == UNIQUE_OWN && unique_read(job->unique, &unique) &&
+           unique.on_conflict == CONFLICT_REPLACE;
 }

@@ -60,12 +60,45 @@ static void words_that_are_none_are_refused(void **state)
     assert_int_equal(conflict_parse(SLICE_LITERAL("perhaps"), &on), ERR_INVALID);
 }
 
+static void a_merged_job_says_into_which(void **state)
+{
+    (void)state;
+    char id[ID_TEXT_BYTES];
+    Buf reason = { 0 };
+    Job job = job_default();
+    buf_printf(&reason, MERGED_INTO "%s", id_text(id_from_count(77, 3), id));
+    job.reason = buf_slice(&reason);
+    assert_int_equal(unique_merged_into(&job), 0);
+    job.state = JOB_CANCELLED;
+    assert_int_equal(unique_merged_into(&job), id_from_count(77, 3));
+    job.reason = SLICE_LITERAL("not wanted");
+    assert_int_equal(unique_merged_into(&job), 0);
+    buf_done(&reason);
+}
+
+static void the_key_of_a_request_is_held_for_a_day(void **state)
+{
+    (void)state;
+    Job job = job_default();
+    Buf key = { 0 };
+    job.created_ms = 5;
+    assert_false(unique_key(&job, UNIQUE_REQUEST, &key));
+    job.request = SLICE_LITERAL("k\0"
+                                "1-1\0");
+    assert_true(unique_key(&job, UNIQUE_REQUEST, &key));
+    assert_string_equal(buf_cstr(&key), "rk");
+    assert_int_equal(unique_until(&job, UNIQUE_REQUEST), 5 + MS_PER_DAY);
+    buf_done(&key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(keys_of_two_kinds_never_meet),
         cmocka_unit_test(words_that_are_none_are_refused),
+        cmocka_unit_test(a_merged_job_says_into_which),
+        cmocka_unit_test(the_key_of_a_request_is_held_for_a_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

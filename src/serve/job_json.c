@@ -3,6 +3,7 @@
 #include "serve/job_json.h"
 
 #include "base/text.h"
+#include "core/unique.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ static const JobField fields[] = {
     { "payload_base64", true, TEXT, "the same for bytes that are no text" },
     { "state", false, STATES_LIST, "where it is in its life" },
     { "reason", false, TEXT, "why it is blocked, held or cancelled" },
+    { "merged_into", false, JOB_ID, "the job that it became one with" },
     { "dt", false, TIME, "due; end of the lease while running" },
     { "lock", false, TEXT, "sysid of the node that runs it, or `__done`" },
     { "created_at", false, TIME, "when it was accepted" },
@@ -199,6 +201,7 @@ static void time_part(JsonOut *json, const Job *job)
     bool owned = state_in(job->state, STATES_OWNED);
     json_cstr(json, "state", state_name(job->state));
     text_or_null(json, "reason", job->reason);
+    id_or_null(json, "merged_into", unique_merged_into(job));
     json_time(json, "dt", job->dt_ms);
     json_text(json, "lock", job->lock);
     json_time(json, "created_at", job->created_ms);

@@ -211,23 +211,41 @@ static void expire_keys(Entries *table, int64_t now_ms)
     }
 }
 
+/* Whether a job that comes now may have the key. */
+static bool is_free(const Memory *memory, const Entry *entry, const Job *job,
+                    UniqueKind kind)
+{
+    if (!entry || (entry->number && entry->number <= job->created_ms))
+        return true;
+    const MemJob *holder = memory_find(memory, get_number(entry->value.data));
+    bool over = !holder || state_in(holder->row.job.state, STATES_FINAL);
+    return over && unique_replaces(job, kind);
+}
+
 static void take_key(Memory *memory, const Job *job, UniqueKind kind)
 {
     Buf own = { 0 };
     Buf key = { 0 };
-    Unique unique = { 0 };
     char id[8];
+    Entries *table = &memory->tables[TABLE_UNIQUE];
     put_number(id, job->id);
     if (unique_key(job, kind, &own)) {
         const Slice parts[] = { job->tenant, buf_slice(&own) };
         memory_key(&key, parts, 2);
-        bool timed = kind == UNIQUE_OWN && unique_read(job->unique, &unique);
-        entries_put(&memory->tables[TABLE_UNIQUE], buf_slice(&key),
-                    slice_of(id, sizeof id),
-                    timed && unique.for_ms ? job->created_ms + unique.for_ms : 0);
+        if (is_free(memory, entries_find(table, buf_slice(&key)), job, kind))
+            entries_put(table, buf_slice(&key), slice_of(id, sizeof id),
+                        unique_until(job, kind));
     }
     buf_done(&own);
     buf_done(&key);
+}
+
+static void take_keys(Memory *memory, const Job *job)
+{
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)
+        take_key(memory, job, (UniqueKind)kind);
+    if (job->unique.bytes || job->request.bytes)
+        expire_keys(&memory->tables[TABLE_UNIQUE], job->created_ms);
 }
 
 static void drop_key(Memory *memory, const Job *job, UniqueKind kind, bool timed_too)
@@ -275,10 +293,7 @@ void memory_added(Memory *memory, const Job *job)
         return;
     if (job->group.bytes)
         count_group(memory, job, job->state, 1);
-    take_key(memory, job, UNIQUE_OWN);
-    take_key(memory, job, UNIQUE_MERGE);
-    if (job->unique.bytes)
-        expire_keys(&memory->tables[TABLE_UNIQUE], job->created_ms);
+    take_keys(memory, job);
     if (job->flags & JOB_WAITS)
         add_waits(memory, job);
 }
@@ -299,6 +314,8 @@ void memory_changed(Memory *memory, const Op *op, const Job *was, const Job *job
         count_group(memory, job, was->state, -1);
         count_group(memory, job, job->state, 1);
     }
+    if (op->kind == OP_MOVE && (op->fields & FIELD_KEYS))
+        take_keys(memory, job);
     if (final && !was_final)
         drop_key(memory, job, UNIQUE_OWN, false);
     if ((final && !was_final) || op->kind == OP_CLAIM)
@@ -313,6 +330,6 @@ void memory_removed(Memory *memory, const Job *job)
         settle(memory, job->id, NULL);
     if (job->group.bytes)
         count_group(memory, job, job->state, -1);
-    drop_key(memory, job, UNIQUE_OWN, true);
-    drop_key(memory, job, UNIQUE_MERGE, true);
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)
+        drop_key(memory, job, (UniqueKind)kind, true);
 }

@@ -39,7 +39,7 @@ typedef struct PgOutgoing {
 typedef struct PgLinks {
     PgArray waits[4];   /* kind, a, b, c of pawl.waits_change */
     bool adds_waits;    /* some of `waits` say that a job waits for another */
-    PgArray uniques[5]; /* of pawl.uniques_change */
+    PgArray uniques[6]; /* of pawl.uniques_change */
     struct PgGroup *groups;
     size_t group_count;
     size_t group_capacity;

@@ -9,7 +9,7 @@
 
 /* Words of pawl.waits_change and pawl.uniques_change. */
 enum { WAIT_ADD = 1, WAIT_ENDED, WAIT_ENDED_IF, WAIT_REOPENED, WAIT_SETTLE, WAIT_FREE };
-enum { KEY_TAKE = 1, KEY_REMOVE, KEY_RELEASE, KEY_EXPIRE };
+enum { KEY_TAKE = 1, KEY_REMOVE, KEY_RELEASE, KEY_EXPIRE, KEY_TAKE_OVER };
 
 typedef struct PgGroup {
     Slice tenant;
@@ -219,26 +219,32 @@ static void unique_change(Postgres *pg, int kind, const Job *job, Slice key,
         array_int(&uniques[4], time_ms);
     else
         array_null(&uniques[4]);
+    array_int(&uniques[5], job->created_ms);
 }
 
 static void change_key(Postgres *pg, const Job *job, UniqueKind which, int kind)
 {
     Buf key = { 0 };
-    Unique unique = { 0 };
+    if (unique_key(job, which, &key))
+        unique_change(pg, kind, job, buf_slice(&key), 0);
+    buf_done(&key);
+}
+
+static void take_key(Postgres *pg, const Job *job, UniqueKind which)
+{
+    Buf key = { 0 };
     if (unique_key(job, which, &key)) {
-        bool timed = which == UNIQUE_OWN && unique_read(job->unique, &unique) &&
-                     unique.for_ms && kind == KEY_TAKE;
-        unique_change(pg, kind, job, buf_slice(&key),
-                      timed ? job->created_ms + unique.for_ms : 0);
+        int kind = unique_replaces(job, which) ? KEY_TAKE_OVER : KEY_TAKE;
+        unique_change(pg, kind, job, buf_slice(&key), unique_until(job, which));
     }
     buf_done(&key);
 }
 
 static void take_keys(Postgres *pg, const Job *job)
 {
-    change_key(pg, job, UNIQUE_OWN, KEY_TAKE);
-    change_key(pg, job, UNIQUE_MERGE, KEY_TAKE);
-    if (job->unique.bytes)
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)
+        take_key(pg, job, (UniqueKind)kind);
+    if (job->unique.bytes || job->request.bytes)
         unique_change(pg, KEY_EXPIRE, job, (Slice){ NULL, 0 }, job->created_ms);
 }
 
@@ -291,6 +297,8 @@ void pglinks_changed(Postgres *pg, PgHeld *held, const Op *op, const Job *was)
         count_group(pg, job, was->state, -1);
         count_group(pg, job, job->state, 1);
     }
+    if (op->kind == OP_MOVE && (op->fields & FIELD_KEYS))
+        take_keys(pg, job);
     if (final && !was_final)
         change_key(pg, job, UNIQUE_OWN, KEY_RELEASE);
     if ((final && !was_final) || op->kind == OP_CLAIM)
@@ -309,8 +317,8 @@ void pglinks_removed(Postgres *pg, PgHeld *held)
         settle(pg, job->id, NULL);
     if (job->group.bytes)
         count_group(pg, job, job->state, -1);
-    change_key(pg, job, UNIQUE_OWN, KEY_REMOVE);
-    change_key(pg, job, UNIQUE_MERGE, KEY_REMOVE);
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)
+        change_key(pg, job, (UniqueKind)kind, KEY_REMOVE);
 }
 
 /* --- Sending
@@ -335,7 +343,7 @@ void pglinks_send(Postgres *pg)
         for (size_t i = 0; i < 4; i++)
             array_clear(&links->waits[i]);
     send(pg, links->waits, 4, "SELECT pawl.waits_change($1, $2, $3, $4)");
-    send(pg, links->uniques, 5, "SELECT pawl.uniques_change($1, $2, $3, $4, $5)");
+    send(pg, links->uniques, 6, "SELECT pawl.uniques_change($1, $2, $3, $4, $5, $6)");
     send_groups(pg);
     pglinks_forget(pg);
 }
@@ -343,13 +351,14 @@ void pglinks_send(Postgres *pg)
 void pglinks_forget(Postgres *pg)
 {
     static const PgType waits[4] = { PG_INT4, PG_INT8, PG_INT8, PG_INT4 };
-    static const PgType uniques[5] = { PG_INT4, PG_BYTEA, PG_BYTEA, PG_INT8, PG_INT8 };
+    static const PgType uniques[6] = { PG_INT4, PG_BYTEA, PG_BYTEA,
+                                       PG_INT8, PG_INT8,  PG_INT8 };
     PgLinks *links = &pg->links;
     for (size_t i = 0; i < 4; i++) {
         array_clear(&links->waits[i]);
         links->waits[i].type = waits[i];
     }
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         array_clear(&links->uniques[i]);
         links->uniques[i].type = uniques[i];
     }
@@ -363,7 +372,7 @@ void pglinks_done(Postgres *pg)
     PgLinks *links = &pg->links;
     for (size_t i = 0; i < 4; i++)
         array_done(&links->waits[i]);
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < 6; i++)
         array_done(&links->uniques[i]);
     mem_free(links->groups);
     arena_done(&links->arena);

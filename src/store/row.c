@@ -175,6 +175,8 @@ static void change_fields(Job *job, const Op *op)
         uint32_t lane = JOB_PULL | JOB_SEGREGATED;
         job->flags = (job->flags & ~lane) | (op->flags & lane);
     }
+    if (op->fields & FIELD_SURE)
+        job->flags &= ~(uint32_t)JOB_UNSURE;
     if (op->fields & FIELD_PAYLOAD)
         job->payload = op->payload;
     if (op->fields & FIELD_TAGS)

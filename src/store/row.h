@@ -34,7 +34,7 @@
  *   window_from unless 0; RETRY takes window_from, clears retry_number and JOB_LOSSES;
  *   FREED takes window_from and clears JOB_WAITS, as does every final state.
  *
- *   With LANE the flags JOB_PULL and JOB_SEGREGATED are the op's.
+ *   With LANE the flags JOB_PULL and JOB_SEGREGATED are the op's. SURE clears JOB_UNSURE.
  *
  *   PAUSE: state; dt unless 0.
  *

@@ -323,17 +323,26 @@ static void lines_are_members(Scene *scene)
 /* --- Unique keys ----------------------------------------------------------------------
  */
 
-static JobId add_unique(Scene *scene, const char *key, int64_t for_ms, uint32_t flags)
+static JobId add_key(Scene *scene, const Unique *unique, uint32_t flags,
+                     int64_t created_ms)
 {
     Job *job = scene_job(scene, "q");
     Buf text = { 0 };
-    if (key)
-        unique_write(&text, &(Unique){ slice_text(key), for_ms, CONFLICT_REJECT });
+    if (unique->key.bytes)
+        unique_write(&text, unique);
     job->unique = slice_copy(&scene->arena, buf_slice(&text));
     job->flags = JOB_LINKED | flags;
-    job->created_ms = SCENE_WALL;
+    job->created_ms = created_ms;
     buf_done(&text);
     return scene_add(scene, job);
+}
+
+static JobId add_unique(Scene *scene, const char *key, int64_t for_ms, uint32_t flags)
+{
+    Unique unique = { .for_ms = for_ms, .on_conflict = CONFLICT_REJECT };
+    if (key)
+        unique.key = slice_text(key);
+    return add_key(scene, &unique, flags, SCENE_WALL);
 }
 
 static JobId holder(Scene *scene, const char *key, int64_t wall_ms)
@@ -377,13 +386,76 @@ static void a_key_with_a_time_is_held_that_long(Scene *scene)
     assert_int_equal(holder(scene, "uk", SCENE_WALL + 5000), 0);
 }
 
-static void a_newer_job_takes_the_key_over(Scene *scene)
+static void the_first_has_the_key_until_it_is_free(Scene *scene)
 {
     JobId first = add_unique(scene, "k", 0, 0);
     JobId second = add_unique(scene, "k", 0, 0);
-    assert_int_equal(holder(scene, "uk", SCENE_WALL), second);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), first);
+    Op again = scene_op(OP_MOVE, second);
+    again.to = JOB_READY;
+    again.fields = FIELD_KEYS;
+    assert_int_equal(scene_do(scene, &again), OP_APPLIED);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), first);
     move(scene, first, JOB_CANCELLED, 0);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), 0);
+    assert_int_equal(scene_do(scene, &again), OP_APPLIED);
     assert_int_equal(holder(scene, "uk", SCENE_WALL), second);
+}
+
+static void a_key_whose_time_is_over_is_free(Scene *scene)
+{
+    Unique unique = { SLICE_LITERAL("k"), 5000, CONFLICT_REJECT };
+    JobId first = add_key(scene, &unique, 0, SCENE_WALL);
+    (void)add_key(scene, &unique, 0, SCENE_WALL + 4999);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL + 1), first);
+    JobId third = add_key(scene, &unique, 0, SCENE_WALL + 5000);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL + 5001), third);
+}
+
+static void what_replaces_takes_the_key_of_one_that_is_over(Scene *scene)
+{
+    Unique unique = { SLICE_LITERAL("k"), 5000, CONFLICT_REPLACE };
+    JobId first = add_key(scene, &unique, 0, SCENE_WALL);
+    JobId second = add_key(scene, &unique, 0, SCENE_WALL);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), first);
+    move(scene, first, JOB_CANCELLED, 0);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), first);
+    JobId third = add_key(scene, &unique, 0, SCENE_WALL);
+    assert_int_equal(holder(scene, "uk", SCENE_WALL), third);
+    assert_int_not_equal(second, third);
+}
+
+static void jobs_of_one_request_hold_its_key_for_a_day(Scene *scene)
+{
+    Job *job = scene_job(scene, "q");
+    job->flags = JOB_LINKED | JOB_UNSURE;
+    job->created_ms = SCENE_WALL;
+    job->request = SLICE_LITERAL("k\0"
+                                 "1-1\0");
+    JobId first = scene_add(scene, job);
+    Job *other = scene_job(scene, "q");
+    JobId second = other->id;
+    *other = *job;
+    other->id = second;
+    other->request = SLICE_LITERAL("k\0"
+                                   "2-7\0");
+    (void)scene_add(scene, other);
+    move(scene, first, JOB_CANCELLED, 0);
+    assert_int_equal(holder(scene, "rk", SCENE_WALL + MS_PER_DAY - 1), first);
+    assert_int_equal(holder(scene, "rk", SCENE_WALL + MS_PER_DAY), 0);
+    Job kept = scene_must_get(scene, first);
+    assert_true(slice_equal(kept.request, SLICE_LITERAL("k\0"
+                                                        "1-1\0")));
+}
+
+static void a_job_becomes_sure_of_its_keys(Scene *scene)
+{
+    JobId id = add_unique(scene, "k", 0, JOB_UNSURE);
+    Op op = scene_op(OP_MOVE, id);
+    op.to = JOB_READY;
+    op.fields = FIELD_SURE;
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    assert_int_equal(scene_must_get(scene, id).flags & JOB_UNSURE, 0);
 }
 
 static void others_merge_only_while_it_waits(Scene *scene)
@@ -413,7 +485,11 @@ const SceneRow scenes_of_links[] = {
     SCENE(lines_are_members),
     SCENE(a_key_is_held_until_its_job_is_final),
     SCENE(a_key_with_a_time_is_held_that_long),
-    SCENE(a_newer_job_takes_the_key_over),
+    SCENE(the_first_has_the_key_until_it_is_free),
+    SCENE(a_key_whose_time_is_over_is_free),
+    SCENE(what_replaces_takes_the_key_of_one_that_is_over),
+    SCENE(jobs_of_one_request_hold_its_key_for_a_day),
+    SCENE(a_job_becomes_sure_of_its_keys),
     SCENE(others_merge_only_while_it_waits),
     { NULL, NULL },
 };

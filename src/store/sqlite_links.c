@@ -215,26 +215,39 @@ static void bind_unique(sqlite3_stmt *stmt, const Job *job, Slice key)
 
 static void change_key(Sqlite *sqlite, const Job *job, UniqueKind kind, Sql sql)
 {
-    Db *db = &sqlite->db;
     Buf key = { 0 };
-    Unique unique = { 0 };
     if (unique_key(job, kind, &key)) {
-        sqlite3_stmt *stmt = db_statement(db, sql);
+        sqlite3_stmt *stmt = db_statement(&sqlite->db, sql);
         bind_unique(stmt, job, buf_slice(&key));
-        bool timed = kind == UNIQUE_OWN && unique_read(job->unique, &unique);
-        if (sql == SQL_UNIQUE_PUT && timed && unique.for_ms)
-            sqlite3_bind_int64(stmt, 4, job->created_ms + unique.for_ms);
-        db_run(db, stmt);
+        int64_t until_ms = unique_until(job, kind);
+        if (sql == SQL_UNIQUE_PUT && until_ms)
+            sqlite3_bind_int64(stmt, 4, until_ms);
+        db_run(&sqlite->db, stmt);
     }
     buf_done(&key);
+}
+
+/* Whether a job that comes now may have the key. */
+static bool is_free(Sqlite *sqlite, const Job *job, UniqueKind kind)
+{
+    Buf key = { 0 };
+    bool has = unique_key(job, kind, &key);
+    JobId holder =
+        has ? links_holder(sqlite, job->tenant, buf_slice(&key), job->created_ms) : 0;
+    buf_done(&key);
+    if (!holder || !unique_replaces(job, kind))
+        return !holder;
+    const Held *held = held_find(sqlite, holder);
+    return !held || state_in(held->saved.row.job.state, STATES_FINAL);
 }
 
 static void take_keys(Sqlite *sqlite, const Job *job)
 {
     Db *db = &sqlite->db;
-    change_key(sqlite, job, UNIQUE_OWN, SQL_UNIQUE_PUT);
-    change_key(sqlite, job, UNIQUE_MERGE, SQL_UNIQUE_PUT);
-    if (!job->unique.bytes)
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)
+        if (is_free(sqlite, job, (UniqueKind)kind))
+            change_key(sqlite, job, (UniqueKind)kind, SQL_UNIQUE_PUT);
+    if (!job->unique.bytes && !job->request.bytes)
         return;
     sqlite3_stmt *stmt = db_statement(db, SQL_UNIQUE_EXPIRE);
     sqlite3_bind_int64(stmt, 1, job->created_ms);
@@ -290,6 +303,8 @@ void links_changed(Sqlite *sqlite, Held *held, const Op *op, const Job *was)
         count_group(&sqlite->db, job, was->state, -1);
         count_group(&sqlite->db, job, job->state, 1);
     }
+    if (op->kind == OP_MOVE && (op->fields & FIELD_KEYS))
+        take_keys(sqlite, job);
     if (final && !was_final)
         change_key(sqlite, job, UNIQUE_OWN, SQL_UNIQUE_RELEASE);
     if ((final && !was_final) || op->kind == OP_CLAIM)
@@ -308,6 +323,6 @@ void links_removed(Sqlite *sqlite, Held *held)
         settle(sqlite, job->id, NULL);
     if (job->group.bytes)
         count_group(&sqlite->db, job, job->state, -1);
-    change_key(sqlite, job, UNIQUE_OWN, SQL_UNIQUE_REMOVE);
-    change_key(sqlite, job, UNIQUE_MERGE, SQL_UNIQUE_REMOVE);
+    for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)
+        change_key(sqlite, job, (UniqueKind)kind, SQL_UNIQUE_REMOVE);
 }
