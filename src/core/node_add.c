@@ -6,6 +6,7 @@
  * that key and jobs are kept or lost together. */
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_sure.h"
 
 #include "base/pack.h"
 #include "base/text.h"

@@ -105,21 +105,11 @@ void node_owed_cancel(Node *node, const Asked *asked, JobId holder, bool merged)
 /* The answer to a request that added a job: when the job is decided. */
 void node_owed_reply(Node *node, JobId id, Requester request);
 
-/* node_sure.c */
-bool node_keys_unsure(const Node *node, const Job *job);
-void node_unsure(Node *node, Job *job); /* a new job that wants a key */
-/* Jobs that are due and not sure; `all` that there are. The array is used up. */
-void node_sure_due(Node *node, const Job **jobs, size_t count, bool all);
-void node_sure_free(Node *node);
-void node_sure_loaded(Node *node, const Asked *asked, const Event *answer);
-
 /* node_unique.c */
-void node_unique_keys(const Job *job, Buf *out); /* for LOAD_UNIQUE */
 bool node_wants_keys(const Node *node, const Job *job);
 bool node_add_needs_keys(const Node *node, const Event *event);
 void node_ask_unique(Node *node, Asked *asked, Effect *effect);
 bool node_unique_loaded(Node *node, Asked *asked, const Event *answer); /* false: later */
-void node_unique_called(Node *node, Asked *asked, Err err); /* who was to be cancelled */
 void node_unique_added(Node *node, const Job *job);
 void node_uniques_applied(Node *node, uint64_t number);
 

@@ -7,6 +7,7 @@
 #include "core/node_inside.h"
 #include "core/node_limits.h"
 #include "core/node_share.h"
+#include "core/node_sure.h"
 
 #include <assert.h>
 

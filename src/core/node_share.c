@@ -4,6 +4,7 @@
 
 #include "core/node_limits.h"
 #include "core/node_share_state.h"
+#include "core/node_sure.h"
 
 #include <assert.h>
 

@@ -11,6 +11,8 @@
  *
  * What was read of the keys stays true, but the job may have changed meanwhile: the
  * verdict is carried out when the store next says that the job is due. */
+#include "core/node_sure.h"
+
 #include "core/node_inside.h"
 
 bool node_keys_unsure(const Node *node, const Job *job)

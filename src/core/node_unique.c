@@ -7,6 +7,7 @@
  * the store was asked makes the whole question void: it is asked again. */
 #include "core/node_inside.h"
 #include "core/node_share.h"
+#include "core/node_sure.h"
 
 /* A key that was taken and may not be in the store yet. */
 struct UniqueUse {

@@ -11,7 +11,7 @@
 empty directory with a short name, because socket paths must be short. Everything that a
 test started is ended with it: daemon, launcher, jobs, private daemons.
 
-Environment: PAWL_BIN, the program (default: the build of scripts/test, else ./pawl).
+Environment: PAWL_TEST_STORE=postgresql, see lib.daemon; PAWL_BIN, the program (default: the build of scripts/test, else ./pawl).
 """
 import http.client
 import json
@@ -21,6 +21,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
@@ -28,6 +29,10 @@ import urllib.parse
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from lib.daemon import store_options      # noqa: E402
+
 SECONDS = 120 # for everything that should happen soon: sanitizers on a busy machine
 
 
@@ -97,6 +102,7 @@ class Daemon:
         self.log = self.home / "daemon.log"
         self.options = [str(option) for option in options]
         self.env = clean_env(home)
+        self.store = None # of PAWL_TEST_STORE
         self.process = None
 
     # --- life ---
@@ -107,6 +113,7 @@ class Daemon:
         (self.data / "listen").unlink(missing_ok=True)
         command = [program(), "serve", "--data", str(self.data),
                    "--listen", "127.0.0.1:0", *self.options, *map(str, options)]
+        command += store_options(self, command)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home,

@@ -4,6 +4,8 @@
 Everything a test starts is found again by the data directory, which stands in the
 environment of every job: so nothing is left over, whatever went wrong.
 """
+import atexit
+import itertools
 import os
 import pathlib
 import shutil
@@ -12,6 +14,8 @@ import subprocess
 import tempfile
 
 from lib.api import PATIENCE, Api, Broken, NotSent, wait_for
+
+_numbers = itertools.count(1)
 
 
 def program():
@@ -78,6 +82,25 @@ def descriptors(pid):
     return found
 
 
+_server = None
+
+
+def store_options(daemon, options):
+    """With PAWL_TEST_STORE=postgresql every daemon that names no store itself has a
+    database of its own, on one server for the whole run: so tests that know nothing of
+    stores show that all behave alike."""
+    global _server # pylint: disable=global-statement
+    if os.environ.get("PAWL_TEST_STORE") != "postgresql" or "--store" in map(str, options):
+        return []
+    if _server is None:
+        from lib.cluster import Server # pylint: disable=import-outside-toplevel,cyclic-import
+        _server = Server().start()
+        atexit.register(_server.remove)
+    if daemon.store is None:
+        daemon.store = _server.database(f"own{next(_numbers)}")
+    return ["--store", daemon.store]
+
+
 class Daemon:
     """options: further arguments of `pawl serve`."""
 
@@ -86,6 +109,7 @@ class Daemon:
         self.options = list(options)
         self.env = env or {}
         self.process = None
+        self.store = None # of PAWL_TEST_STORE: made with the first start
         self.prefix = [] # a command that runs the daemon: as another user, on another host
         self.log_path = self.data.parent / (self.data.name + ".log")
 
@@ -99,7 +123,7 @@ class Daemon:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.prefix, program(), "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
-                 *self.options, *more],
+                 *store_options(self, [*self.options, *more]), *self.options, *more],
                 env={**env, **self.env}, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True)
         return self
