@@ -30,7 +30,7 @@ typedef enum JobFlag {
     JOB_MERGES = 1 << 19, /* while it waits, others of its highlander type become it */
     JOB_TELLS = 1 << 28,  /* someone is to be told of its end: `notify` */
     JOB_WAITS = 1 << 27,  /* not all jobs of its `after` have ended as asked */
-    JOB_UNSURE = 1 << 29, /* on a shared store: not known yet whether its keys are its */
+    JOB_UNSURE = 1 << 24, /* on a shared store: not known yet whether its keys are its */
 } JobFlag;
 
 #endif
