@@ -4,7 +4,8 @@
  * A node that controls renews the timestamp a few times within the stale interval. One
  * that finds a lock of another waits until its timestamp is older than the interval, and
  * takes it over then; the version counts the owners. A node that drains gives it back by
- * clearing the timestamp. */
+ * clearing the timestamp. On a store that nodes share, the store says whose it is, with
+ * the lease; what is written here then only shows it. */
 #include "core/node_inside.h"
 #include "core/node_share.h"
 
@@ -42,7 +43,8 @@ void node_load_controller(Node *node, const Definition *definition)
     ControllerLock lock;
     if (controller_unpack(definition->value, &lock))
         return;
-    lock.owner = slice_copy(&node->own, lock.owner);
+    bool same = slice_equal(lock.owner, node->controller.owner);
+    lock.owner = same ? node->controller.owner : slice_copy(&node->own, lock.owner);
     node->controller = lock;
 }
 
@@ -97,17 +99,34 @@ static int64_t good_for(Node *node)
     return age_ms > stale_ms ? 0 : stale_ms - age_ms + 1;
 }
 
+static void give_back(Node *node)
+{
+    if (node->controlling)
+        write_lock(node, 0);
+    node->controlling = false;
+    node->controller_boot = TIME_NEVER;
+}
+
+static void show_shared(Node *node)
+{
+    if (node->controlling && node->draining)
+        give_back(node);
+    bool begins = !node->controlling;
+    node->controlling = node_share_controls(node);
+    if (!node->controlling)
+        node->controller_boot = TIME_NEVER;
+    else if (begins || node->now.boot_ms >= node->controller_boot)
+        renew(node);
+}
+
 void node_controller(Node *node)
 {
-    if (node->share) { /* the store says whose it is, with the lease */
-        node->controller_boot = TIME_NEVER;
+    if (node->share) {
+        show_shared(node);
         return;
     }
     if (node->draining) {
-        if (node->controlling)
-            write_lock(node, 0);
-        node->controlling = false;
-        node->controller_boot = TIME_NEVER;
+        give_back(node);
         return;
     }
     if (node->controller_boot == TIME_NEVER)

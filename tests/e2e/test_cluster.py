@@ -130,6 +130,42 @@ def test_a_lost_node_is_told_until_it_is_back(mortal):
     wait_for(lambda: "event=alert.firing " in first.log(), PATIENCE)
 
 
+def test_a_controller_that_no_one_replaces_is_told(server, place):
+    """The alert `controller stale`: its owner is gone, the other node is leaving and takes
+    no duties; and S0.71: who has the lock, its version and its time are seen at every node."""
+    nodes = Cluster(server.database("stale"), place.path, 2, "--slots", "2", "--set",
+                    "daemon.drain=10m")
+    first, second = nodes.start().daemons
+    try:
+        owners = {item["sysid"]: node for node in (first, second)
+                  for item in node.api().get("/nodes")["items"] if item["pid"] == node.pid}
+        assert len(owners) == 2, owners
+        lock = wait_for(lambda: first.api().get("/controller")["owner"]
+                        and first.api().get("/controller"), PATIENCE)
+        wait_for(lambda: second.api().get("/controller")["owner"] == lock["owner"], PATIENCE)
+        assert lock["version"] >= 1 and lock["timestamp"] and not lock["stale"]
+        holder = owners.pop(lock["owner"])
+        [other] = owners.values()
+        api = other.api()
+        answer = api.request("PUT", "/alert-rules/stale", {"when": "controller stale"})
+        assert answer.status == 201, answer
+        other.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: "event=daemon.leaving" in other.log(), PATIENCE)
+        answer = other.api().request("PATCH", "/config", {"controller_stale_interval": "PT1S"})
+        assert answer.status == 200, answer
+        holder.kill()
+        holder.kill_launcher()
+        [alert] = wait_for(lambda: other.api().get("/alerts")["items"], PATIENCE)
+        assert alert["rule"] == "stale" and lock["owner"] in alert["detail"], alert
+        assert other.api().get("/controller")["stale"] is True
+        wait_for(lambda: "event=alert.firing " in other.log(), PATIENCE)
+        holder.start()
+        wait_for(lambda: not other.api().get("/controller")["stale"], PATIENCE)
+        wait_for(lambda: not holder.api().get("/alerts")["items"], PATIENCE)
+    finally:
+        nodes.close()
+
+
 def test_actions_reach_a_job_of_another_node(cluster):
     """What is asked of one node about another's job is done there."""
     first, second = cluster.daemons
