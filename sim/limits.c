@@ -130,6 +130,17 @@ bool limits_ordered(const Machine *machine, const Job *job)
     return fair;
 }
 
+int64_t limits_capacity(const Machine *machine, Slice key)
+{
+    Looked looked = look_up(machine, RESOURCE_TABLE, (Slice){ NULL, 0 }, key);
+    ResourceDef def;
+    int64_t capacity = looked.value.data && !resource_unpack(looked.value, &def)
+                           ? resource_capacity(&def)
+                           : 0;
+    arena_done(&looked.arena);
+    return capacity;
+}
+
 /* What the jobs that run hold of a key, without the one that is about to start. */
 static int64_t held_of(const Machine *machine, Slice key)
 {
@@ -145,6 +156,58 @@ static int64_t held_of(const Machine *machine, Slice key)
     }
     loaded_done(&running);
     return held;
+}
+
+/* Whether a job that runs holds this item of a key: then it is `*out_holder`. */
+static bool item_is_held(const Machine *machine, Slice key, Slice item, JobId *out_holder)
+{
+    Loaded running = { 0 };
+    Load load = { .kind = LOAD_RUNNING };
+    bool held = false;
+    (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
+    for (size_t i = 0; i < running.count && !held; i++) {
+        Slice rest = running.jobs[i].bookings;
+        for (Slice value; !held && list_next(&rest, &value);) {
+            if (!slice_equal(slice_cut(&value, '='), key) || !booking_has_items(value))
+                continue;
+            while (value.bytes && !held)
+                held = slice_equal(slice_cut(&value, ','), item);
+        }
+        *out_holder = running.jobs[i].id;
+    }
+    loaded_done(&running);
+    return held;
+}
+
+static bool is_listed(Slice list, Slice item)
+{
+    for (Slice other; list_next(&list, &other);)
+        if (slice_equal(other, item))
+            return true;
+    return false;
+}
+
+/* Each item is of the list as it is now, and no one else has it. */
+static void check_items(World *world, const Machine *machine, Slice key, Slice items,
+                        const ResourceDef *def)
+{
+    char id[ID_TEXT_BYTES];
+    JobId holder = 0;
+    for (Slice rest = items; rest.bytes && !world->failed;) {
+        Slice item = slice_cut(&rest, ',');
+        if (def->kind == RESOURCE_DISCRETE && !is_listed(def->list, item))
+            violate(world, "I14", "item " SLICE_FMT " of " SLICE_FMT " is not listed",
+                    SLICE_ARG(item), SLICE_ARG(key));
+        if (item_is_held(machine, key, item, &holder))
+            violate(world, "I14",
+                    "item " SLICE_FMT " of " SLICE_FMT " is booked, but %s has it",
+                    SLICE_ARG(item), SLICE_ARG(key), id_text(holder, id));
+        Slice again = rest;
+        while (again.bytes)
+            if (slice_equal(slice_cut(&again, ','), item))
+                violate(world, "I14", "item " SLICE_FMT " is booked twice by one job",
+                        SLICE_ARG(item));
+    }
 }
 
 static void check_booking(World *world, const Machine *machine, Slice booking)
@@ -164,6 +227,8 @@ static void check_booking(World *world, const Machine *machine, Slice booking)
                     "%lld of " SLICE_FMT " are booked on top of %lld of %lld",
                     (long long)booking_amount(value), SLICE_ARG(key), (long long)held,
                     (long long)def.quantity);
+        if (booking_has_items(value))
+            check_items(world, machine, key, value, &def);
     }
     arena_done(&looked.arena);
 }

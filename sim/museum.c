@@ -47,6 +47,8 @@ const char *bug_name(Bug bug)
         return "first-left-out";
     case BUG_CLOCK_STUCK:
         return "clock-stuck";
+    case BUG_ITEMS_FORGOTTEN:
+        return "items-forgotten";
     case BUGS:
         break;
     }
@@ -56,10 +58,9 @@ const char *bug_name(Bug bug)
 const char *bug_breaks(Bug bug)
 {
     static const char *const broken[BUGS] = {
-        [BUG_BOOKINGS_FORGOTTEN] = "I14: ",
-        [BUG_WINDOW_LOST] = "I16: ",
-        [BUG_FIRST_LEFT_OUT] = "I8: ",
-        [BUG_CLOCK_STUCK] = "I17: ",
+        [BUG_BOOKINGS_FORGOTTEN] = "I14: ",   [BUG_WINDOW_LOST] = "I16: ",
+        [BUG_FIRST_LEFT_OUT] = "I8: ",        [BUG_CLOCK_STUCK] = "I17: ",
+        [BUG_ITEMS_FORGOTTEN] = "I14: item ",
     };
     return broken[bug];
 }

@@ -33,6 +33,7 @@ typedef enum Bug {
     BUG_WINDOW_LOST,          /* the answers about one queue get lost */
     BUG_FIRST_LEFT_OUT,       /* answers leave out the first job of a lane */
     BUG_CLOCK_STUCK,          /* the core is always told the same time */
+    BUG_ITEMS_FORGOTTEN,      /* a restart forgets which items running jobs hold */
     BUGS,
 } Bug;
 

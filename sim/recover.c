@@ -219,8 +219,11 @@ static void load_into(Machine *machine, const Load *load,
     Error why = { 0 };
     if (!machine->store->kind->load(machine->store, load, &loaded, &why))
         for (size_t i = 0; i < loaded.count; i++) {
-            if (machine->world->options.bug == BUG_BOOKINGS_FORGOTTEN)
-                loaded.jobs[i].bookings = (Slice){ NULL, 0 };
+            Bug bug = machine->world->options.bug;
+            Slice *bookings = &loaded.jobs[i].bookings;
+            bool items = bookings->bytes && !memchr(bookings->data, '#', bookings->bytes);
+            if (bug == BUG_BOOKINGS_FORGOTTEN || (bug == BUG_ITEMS_FORGOTTEN && items))
+                *bookings = (Slice){ NULL, 0 };
             put(machine->node, &loaded.jobs[i]);
         }
     loaded_done(&loaded);

@@ -138,7 +138,7 @@ static void check_claim(World *world, Machine *machine, const Job *job, const Op
                 id_text(loaded.jobs[0].id, better));
     loaded_done(&loaded);
     limits_claim(world, machine, job, op);
-    turns_claim(world, machine, job);
+    turns_claim(world, machine, job, op);
     world->counts.starts++;
 }
 

@@ -20,14 +20,19 @@ typedef struct Turns {
                    [SIM_QUEUES]; /* starts while this lane could have had one */
     uint64_t passes;
     int64_t begun_boot;
-    int64_t pass_boot; /* when the last one was */
+    int64_t pass_boot;   /* when the last one was */
+    struct Wanting {     /* a lane whose first job waits for a resource alone: */
+        JobId first;     /* that one, */
+        uint32_t booked; /* and how often others have booked it since */
+    } wanting[SIM_TENANTS][SIM_QUEUES];
 } Turns;
 
 /* The node begins: nothing is owed to anyone. */
 void turns_begin(struct Machine *machine);
 
 /* It is about to decide this claim. */
-void turns_claim(struct World *world, struct Machine *machine, const Job *job);
+void turns_claim(struct World *world, struct Machine *machine, const Job *job,
+                 const Op *op);
 
 /* It has taken a step. */
 void turns_stepped(struct World *world, struct Machine *machine, const Outbox *out);

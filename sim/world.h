@@ -135,6 +135,7 @@ void limits_change(World *world, Machine *machine, Slice tenant, Slice queue);
 void limits_lift(World *world, Machine *machine, const Slice *tenants,
                  const Slice *queues);                       /* for the calm */
 bool limits_ordered(const Machine *machine, const Job *job); /* policy fair */
+int64_t limits_capacity(const Machine *machine, Slice key);  /* of a resource; 0: none */
 void limits_claim(World *world, const Machine *machine, const Job *job, const Op *op);
 
 /* client.c: people and programs. */
