@@ -6,6 +6,7 @@
  * planned time is missed when it is older than MISSED_AFTER_MS, or when the one behind it
  * has come too; what then happens is the schedule's `missed`. */
 #include "core/node_inside.h"
+#include "core/node_share.h"
 
 #define MISSED_AFTER_MS    MS_PER_MIN
 #define FIRES_PER_STEP     100  /* a batch stays small; the rest follows */
@@ -98,11 +99,17 @@ void node_load_schedule(Node *node, const Definition *definition)
         entry_plan(node, entry);
 }
 
+/* Another node's word may be older than what this one has done since and not yet told the
+ * store: times that were dealt with stay so. */
 void node_load_schedule_state(Node *node, const Definition *definition)
 {
     ScheduleEntry *entry = entry_of(node, definition->tenant, definition->key);
-    if (!schedule_state_unpack(definition->value, &entry->state))
-        entry_plan(node, entry);
+    ScheduleState state = { 0 };
+    if (schedule_state_unpack(definition->value, &state) ||
+        state.planned_ms < entry->state.planned_ms)
+        return;
+    entry->state = state;
+    entry_plan(node, entry);
 }
 
 /* --- Defining ------------------------------------------------------------------------
@@ -358,9 +365,15 @@ static void consider(Node *node, ScheduleEntry *entry)
         give(node, entry);
 }
 
+static bool may_fire(const Node *node)
+{
+    return node_controls(node) && !node_share_unsettled(node) && !node->draining &&
+           !node->no_room;
+}
+
 void node_schedules(Node *node)
 {
-    if (!node_controls(node) || node->draining || node->no_room)
+    if (!may_fire(node))
         return;
     for (size_t count = 0; count < FIRES_PER_STEP; count++) {
         ScheduleEntry *entry = (ScheduleEntry *)(void *)heap_first(&node->schedule_due);
@@ -374,8 +387,7 @@ int64_t node_schedules_due(const Node *node)
 {
     const ScheduleEntry *entry =
         (const ScheduleEntry *)(const void *)heap_first(&node->schedule_due);
-    bool able = entry && node_controls(node) && !node->draining && !node->no_room;
-    return able ? entry->due_ms : TIME_NEVER;
+    return entry && may_fire(node) ? entry->due_ms : TIME_NEVER;
 }
 
 void node_trigger(Node *node, const Event *event)

@@ -119,6 +119,32 @@ static void a_restart_does_not_fire_again(void **state)
     rig_close(rig);
 }
 
+/* What the node that had the duties before said last may be heard only now. */
+static void an_older_word_of_another_node_fires_nothing_again(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    Schedule schedule = every_minute();
+    Buf old = { 0 };
+    assert_int_equal(define(rig, &schedule, false), ERR_OK);
+    ScheduleState before = state_of(rig);
+    schedule_state_pack(&old, &before);
+    wait_minutes(rig, 2);
+    size_t fired = jobs_of(rig);
+    Event change = { .kind = EVENT_CHANGE,
+                     .tenant = SLICE_LITERAL("default"),
+                     .table = SLICE_LITERAL(SCHEDULE_STATES),
+                     .key = SLICE_LITERAL("s"),
+                     .value = buf_slice(&old) };
+    rig_step(rig, &change, 1);
+    rig_wait(rig, 1);
+    assert_int_equal(jobs_of(rig), fired);
+    wait_minutes(rig, 1);
+    assert_int_equal(jobs_of(rig), fired + 1);
+    buf_done(&old);
+    rig_close(rig);
+}
+
 static void missed_times_are_skipped_made_up_once_or_all(void **state)
 {
     (void)state;
@@ -336,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_planned_time_gives_one_job),
         cmocka_unit_test(a_restart_does_not_fire_again),
+        cmocka_unit_test(an_older_word_of_another_node_fires_nothing_again),
         cmocka_unit_test(missed_times_are_skipped_made_up_once_or_all),
         cmocka_unit_test(a_long_absence_of_a_fast_schedule_costs_little),
         cmocka_unit_test(all_missed_times_come_in_steps),

@@ -70,6 +70,18 @@ bool node_share_controls(const Node *node)
     return share->controls && !node->draining && node->now.boot_ms < share->claims_boot;
 }
 
+bool node_share_unsettled(const Node *node)
+{
+    const Share *share = node->share;
+    for (size_t i = 0; share && i < share->peer_count; i++) {
+        const Peer *peer = &share->peers[i];
+        if (peer->number != node->options.number && peer->epoch && peer->left_ms <= 0 &&
+            !peer->fenced)
+            return true;
+    }
+    return false;
+}
+
 /* At once, and again behind its start, should that still be on its way. */
 static void kill_attempt(Node *node, const Running *running)
 {

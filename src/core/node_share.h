@@ -21,6 +21,8 @@ int64_t node_share_wake(const Node *node);
 
 bool node_share_may_start(const Node *node);
 bool node_share_controls(const Node *node);
+/* Some node's lease is over and it is not fenced yet: what it decided may still come. */
+bool node_share_unsettled(const Node *node);
 
 /* True: the job is another node's, which was written to; it answers the request. */
 bool node_share_forwards(Node *node, const Event *event, const Job *job);
