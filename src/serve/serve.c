@@ -8,6 +8,7 @@
 #include "serve/daemon.h"
 #include "serve/tls.h"
 
+#include <assert.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -245,15 +246,16 @@ static void keep_memory_small(void)
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
-/* A node that was given up by the others comes back as soon as the store lets it. */
-static Daemon *open_again(const DaemonOptions *options)
+/* The store may go away while it is asked for all that a start needs: that is waited for,
+ * as it is when it is not there at all. A node that was given up by the others (`again`)
+ * comes back whatever keeps it from it. */
+static Err open_daemon(const DaemonOptions *options, bool again, Daemon **out, Error *why)
 {
     for (;;) {
-        Daemon *daemon;
-        Error why = { 0 };
-        if (!daemon_open(options, &daemon, &why))
-            return daemon;
-        log_event(LOG_ERROR, "node.waiting", "why=\"%s\"", why.text);
+        Err err = daemon_open(options, out, why);
+        if (!err || (err != ERR_UNAVAILABLE && !again))
+            return err;
+        log_event(LOG_ERROR, "node.waiting", "why=\"%s\"", why->text);
         sleep(1);
     }
 }
@@ -278,7 +280,7 @@ static int serve(const ServeOptions *options, Config *config)
     daemon_with.reload = reload;
     daemon_with.reload_context = &context;
     daemon_with.declared = &config->declared;
-    Err err = daemon_open(&daemon_with, &daemon, &why);
+    Err err = open_daemon(&daemon_with, false, &daemon, &why);
     if (err) {
         buf_done(&url);
         fprintf(stderr, "pawl: %s [%s]\n", why.text, err_name(err));
@@ -289,7 +291,8 @@ static int serve(const ServeOptions *options, Config *config)
     while (status == DAEMON_AGAIN) {
         snprintf(listen, sizeof listen, "%s", daemon_facts(daemon)->listen);
         daemon_close(daemon);
-        daemon = open_again(&daemon_with);
+        err = open_daemon(&daemon_with, true, &daemon, &why);
+        assert(!err);
         status = daemon_run(daemon);
     }
     daemon_close(daemon);

@@ -232,6 +232,7 @@ Err store_postgres_open(const char *url, const StoreOptions *options, Store **ou
     pg->store.kind = &postgres_kind;
     pg->link.url = mem_copy(url, strlen(url) + 1);
     pg->catalog = (PgCatalog){ .link = &pg->link, .params = &pg->params };
+    pg->link.answer_ms = options->answer_ms;
     pg->read_only = options->read_only;
     pg->stale = true;
     pg->scan_ms = QUERY_SCAN_MS;

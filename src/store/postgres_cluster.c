@@ -295,13 +295,13 @@ Err postgres_renew(Store *store, const Renewal *renewal, NodeRow *out, Error *wh
         return error_set(why, ERR_DENIED,
                          "store: this handle was opened to be read only");
     NodeRow row = { 0 };
-    link_begin(&pg->link, LINK_WRITE);
     param_bytes(&pg->params, renewal->sysid);
     param_int(&pg->params, renewal->number);
     param_int(&pg->params, renewal->lease_ms);
     param_int(&pg->params, renewal->controls);
     param_bytes(&pg->params, renewal->facts);
-    PGresult *result = link_query(
+    /* By itself: it locks what all renewals need, and the answer may never come. */
+    PGresult *result = link_single(
         &pg->link, "SELECT * FROM pawl.node_renew($1, $2::int8::int4, $3, $4 <> 0, $5)",
         &pg->params);
     if (result && PQntuples(result))
@@ -311,7 +311,7 @@ Err postgres_renew(Store *store, const Renewal *renewal, NodeRow *out, Error *wh
                          .controls = field_int(result, 0, 3) != 0,
                          .left_ms = renewal->lease_ms };
     PQclear(result);
-    Err err = link_end(&pg->link, "renew a lease", why);
+    Err err = link_single_end(&pg->link, "renew a lease", why);
     if (!err && !row.number)
         err = error_set(why, ERR_FULL, "store: all %d node numbers are taken",
                         NODE_NUMBER_MAX);

@@ -2,14 +2,17 @@
 /* postgres_link.c - see postgres_link.h. */
 #include "store/postgres_link.h"
 
+#include "base/text.h"
 #include "base/times.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
-#define CONNECT_WAIT_MS 15000 /* over all hosts; each has connect_timeout seconds */
-#define PARAMETERS_MAX  64
+#define CONNECT_MS     5000 /* for each host, unless its url has connect_timeout */
+#define SILENCES_MAX   2    /* the wait doubles with each */
+#define PARAMETERS_MAX 64
+#define ANY_HOST       (-1)
 
 /* What the url leaves open. A dead peer is noticed within seconds: by what is not
  * acknowledged (tcp_user_timeout) or, while waiting for an answer, by keepalives. */
@@ -31,8 +34,8 @@ static const struct {
 /* Plans must not hang on statistics that a fresh table has not got yet: what is asked for
  * is always a few rows by an index. */
 #define SETTINGS                                                                         \
-    "SET LOCAL statement_timeout = 30000; SET LOCAL lock_timeout = 10000;"               \
-    "SET LOCAL idle_in_transaction_session_timeout = 10000;"                             \
+    "SET LOCAL statement_timeout = 30000; SET LOCAL lock_timeout = 8000;"                \
+    "SET LOCAL idle_in_transaction_session_timeout = 5000;"                              \
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"                 \
     "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"                 \
     "SET LOCAL jit = off"
@@ -134,28 +137,86 @@ static void hush(void *context, const char *text)
     (void)text;
 }
 
-Err link_start(const char *url, PGconn **out, Error *why)
+/* Item `index` of a list with commas; a list of one stands for all. Kept in `texts`. */
+static const char *item_of(Arena *texts, const char *list, int index)
 {
-    char *said = NULL;
+    Slice rest = slice_text(list);
+    Slice item = rest;
+    bool many = strchr(list, ',') != NULL;
+    for (int i = 0; many && i <= index; i++)
+        item = slice_cut(&rest, ',');
+    return slice_cstr(texts, item);
+}
+
+static const char *option_value(const PQconninfoOption *options, const char *name)
+{
+    for (const PQconninfoOption *option = options; option->keyword; option++)
+        if (strcmp(option->keyword, name) == 0)
+            return option->val;
+    return NULL;
+}
+
+static int count_hosts(const PQconninfoOption *options)
+{
+    const char *list = option_value(options, "hostaddr");
+    if (!list)
+        list = option_value(options, "host");
+    int count = 1;
+    for (; list && *list; list++)
+        count += *list == ',';
+    return count;
+}
+
+static bool names_hosts(const char *keyword)
+{
+    return strcmp(keyword, "host") == 0 || strcmp(keyword, "hostaddr") == 0 ||
+           strcmp(keyword, "port") == 0;
+}
+
+/* Begins to connect to one host of the url; to any with ANY_HOST. */
+static PGconn *start(const PQconninfoOption *options, int host)
+{
+    Arena texts = { 0 };
     const char *names[PARAMETERS_MAX + 1] = { NULL };
     const char *values[PARAMETERS_MAX + 1] = { NULL };
     size_t count = 0;
-    PQconninfoOption *options = PQconninfoParse(url, &said);
-    if (!options) {
-        Err err = error_set(why, ERR_INVALID, "store: cannot read its url: %s",
-                            said ? said : "no memory");
-        PQfreemem(said);
-        return err;
+    for (const PQconninfoOption *option = options; option->keyword; option++) {
+        if (!option->val)
+            continue;
+        const char *value = host != ANY_HOST && names_hosts(option->keyword)
+                                ? item_of(&texts, option->val, host)
+                                : option->val;
+        add_parameter(names, values, &count, option->keyword, value);
     }
-    for (const PQconninfoOption *option = options; option->keyword; option++)
-        if (option->val)
-            add_parameter(names, values, &count, option->keyword, option->val);
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         add_parameter(names, values, &count, defaults[i].name, defaults[i].value);
-    *out = PQconnectStartParams(names, values, 0);
-    PQconninfoFree(options);
+    PGconn *conn = PQconnectStartParams(names, values, 0);
+    if (conn)
+        PQsetNoticeProcessor(conn, hush, NULL);
+    arena_done(&texts);
+    return conn;
+}
+
+static Err read_url(const char *url, PQconninfoOption **out, Error *why)
+{
+    char *bad = NULL;
+    *out = PQconninfoParse(url, &bad);
     if (*out)
-        PQsetNoticeProcessor(*out, hush, NULL);
+        return ERR_OK;
+    Err err = error_set(why, ERR_INVALID, "store: cannot read its url: %s",
+                        bad ? bad : "no memory");
+    PQfreemem(bad);
+    return err;
+}
+
+Err link_start(const char *url, PGconn **out, Error *why)
+{
+    PQconninfoOption *options;
+    Err err = read_url(url, &options, why);
+    if (err)
+        return err;
+    *out = start(options, ANY_HOST);
+    PQconninfoFree(options);
     return *out ? ERR_OK : error_set(why, ERR_UNAVAILABLE, "store: no memory");
 }
 
@@ -169,15 +230,27 @@ static bool wait_for(int fd, bool write, int64_t until_ms)
     return ready > 0 || (ready < 0 && errno == EINTR);
 }
 
-/* As libpq wants it; the library looks at time-outs of single hosts only in its own
- * blocking calls, so each step has them here. */
-static bool finish_connecting(PgLink *link)
+/* After a silence the next wait is longer: a server that is only slow is heard in the
+ * end. */
+static int64_t patience_ms(const PgLink *link, int64_t most_ms)
 {
-    int64_t until_ms = clock_now().boot_ms + CONNECT_WAIT_MS;
+    int64_t wait_ms = link->answer_ms ? link->answer_ms : LINK_ANSWER_MS;
+    if (most_ms && wait_ms > most_ms)
+        wait_ms = most_ms;
+    return wait_ms << (link->silences < SILENCES_MAX ? link->silences : SILENCES_MAX);
+}
+
+/* As libpq wants it; the library looks at time-outs of single hosts only in its own
+ * blocking calls. */
+static bool finish_connecting(PgLink *link, int64_t host_ms)
+{
+    int64_t until_ms = clock_now().boot_ms + host_ms;
     bool write = true;
     for (;;) {
-        if (!wait_for(PQsocket(link->conn), write, until_ms))
+        if (!wait_for(PQsocket(link->conn), write, until_ms)) {
+            link->silences++;
             return false;
+        }
         PostgresPollingStatusType status = PQconnectPoll(link->conn);
         if (status == PGRES_POLLING_OK)
             return true;
@@ -185,6 +258,32 @@ static bool finish_connecting(PgLink *link)
             return false;
         write = status == PGRES_POLLING_WRITING;
     }
+}
+
+/* Tries each host once, the one that last worked first. What they say goes into said. */
+static bool try_hosts(PgLink *link, const PQconninfoOption *options, Buf *said)
+{
+    int count = count_hosts(options);
+    const char *timeout = option_value(options, "connect_timeout");
+    int64_t seconds;
+    bool told = timeout && !int_parse(slice_text(timeout), &seconds) && seconds > 0;
+    int64_t host_ms = patience_ms(link, told ? seconds * MS_PER_S : CONNECT_MS);
+    int first = link->host < count ? link->host : 0;
+    for (int i = 0; i < count; i++) {
+        int host = (first + i) % count;
+        unsigned silences = link->silences;
+        link->conn = start(options, host);
+        if (link->conn && finish_connecting(link, host_ms)) {
+            link->host = host;
+            return true;
+        }
+        const char *words = link->conn ? PQerrorMessage(link->conn) : "no memory";
+        buf_printf(said, "%s%s%s", said->bytes ? "; " : "", words,
+                   link->silences != silences ? " no answer" : "");
+        PQfinish(link->conn);
+        link->conn = NULL;
+    }
+    return false;
 }
 
 /* The server has told a state only in words: these do not change by waiting. */
@@ -205,19 +304,20 @@ Err link_connect(PgLink *link, Error *why)
         return ERR_OK;
     PQfinish(link->conn);
     link->conn = NULL;
-    Err err = link_start(link->url, &link->conn, why);
+    PQconninfoOption *options;
+    Err err = read_url(link->url, &options, why);
     if (err)
         return err;
-    if (finish_connecting(link)) {
+    Buf said = { 0 };
+    if (try_hosts(link, options, &said)) {
         link->connects++;
-        return ERR_OK;
+    } else {
+        keep_words(link, buf_cstr(&said));
+        err = error_set(why, stays_wrong(buf_cstr(&said)) ? ERR_DENIED : ERR_UNAVAILABLE,
+                        "store: cannot connect: %s", link->failure);
     }
-    const char *said = PQerrorMessage(link->conn);
-    keep_words(link, said[0] ? said : "no answer");
-    err = error_set(why, stays_wrong(said) ? ERR_DENIED : ERR_UNAVAILABLE,
-                    "store: cannot connect: %s", link->failure);
-    PQfinish(link->conn);
-    link->conn = NULL;
+    buf_done(&said);
+    PQconninfoFree(options);
     return err;
 }
 
@@ -236,13 +336,14 @@ void link_close(PgLink *link)
 /* A connection that did not answer in time is given up: no one knows what it does. */
 static bool wait_answer(PgLink *link)
 {
-    int64_t until_ms = clock_now().boot_ms + LINK_WAIT_MS;
+    int64_t until_ms = clock_now().boot_ms + patience_ms(link, 0);
     for (;;) {
         int unsent = PQflush(link->conn);
         if (unsent < 0 || (!unsent && !PQisBusy(link->conn)))
             return unsent >= 0;
         if (!wait_for(PQsocket(link->conn), unsent != 0, until_ms)) {
             link_fail(link, ERR_UNAVAILABLE, "the server does not answer");
+            link->silences++;
             PQfinish(link->conn);
             link->conn = NULL;
             return false;
@@ -397,7 +498,7 @@ int64_t link_run(PgLink *link, const char *sql, PgParams *params)
  * ------------------------------------------------------------------------
  */
 
-void link_begin(PgLink *link, LinkMode mode)
+static void begin_anew(PgLink *link)
 {
     Error why = { 0 };
     link->err = ERR_OK;
@@ -408,6 +509,25 @@ void link_begin(PgLink *link, LinkMode mode)
     Err err = link_connect(link, &why);
     if (err)
         link_fail(link, err, why.text);
+}
+
+PGresult *link_single(PgLink *link, const char *sql, PgParams *params)
+{
+    begin_anew(link);
+    return link_query(link, sql, params);
+}
+
+Err link_single_end(PgLink *link, const char *doing, Error *why)
+{
+    if (link->err)
+        return error_set(why, link->err, "store: cannot %s: %s", doing, link->failure);
+    link->silences = 0;
+    return ERR_OK;
+}
+
+void link_begin(PgLink *link, LinkMode mode)
+{
+    begin_anew(link);
     link_script(link, begins[mode]);
 }
 
@@ -428,13 +548,14 @@ void link_rollback(PgLink *link)
     link->err = err ? err : link->err;
 }
 
+/* A COMMIT that waits for a standby must not be timed by the server: it would stop
+ * waiting and say that all is well, although only the primary has it. */
 Err link_end(PgLink *link, const char *doing, Error *why)
 {
     end_copy(link);
     link->committing = !link->err;
-    link_script(link, "COMMIT");
-    if (!link->err)
-        return ERR_OK;
-    link_rollback(link);
-    return error_set(why, link->err, "store: cannot %s: %s", doing, link->failure);
+    link_script(link, "SET LOCAL statement_timeout = 0; COMMIT");
+    if (link->err)
+        link_rollback(link);
+    return link_single_end(link, doing, why);
 }

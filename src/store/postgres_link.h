@@ -6,7 +6,8 @@
  * So a transaction is written down without looking back at every step, and judged once
  * at its end. Statements are unnamed and nothing is set for longer than a transaction, so
  * a pooler may give each transaction another server connection. Nothing waits for ever:
- * a dead peer is noticed within seconds, a silent one after LINK_WAIT_MS. */
+ * a dead peer is noticed within seconds, and so is one that is only silent (answer_ms);
+ * each host of the url gets its try, also behind one that does not answer. */
 #ifndef STORE_POSTGRES_LINK_H
 #define STORE_POSTGRES_LINK_H
 
@@ -15,13 +16,16 @@
 
 #include <libpq-fe.h>
 
-#define LINK_WAIT_MS 35000 /* for an answer; statements end themselves before that */
+#define LINK_ANSWER_MS 10000 /* for an answer, unless the link says otherwise */
 
 typedef enum LinkMode { LINK_READ, LINK_WRITE } LinkMode;
 
 typedef struct PgLink {
     PGconn *conn;
     char *url;
+    int64_t answer_ms; /* how long to wait for one; 0: LINK_ANSWER_MS */
+    unsigned silences; /* in a row: after each the wait is longer, up to four times */
+    int host;          /* of the url: the last that worked */
     uint64_t connects; /* how often it was connected */
     Err err;           /* the first failure since link_begin; ERR_OK: none */
     char state[6];     /* its SQLSTATE; "" if the server did not say */
@@ -37,6 +41,11 @@ MUST_CHECK Err link_start(const char *url, PGconn **out, Error *why);
  * no such database) is ERR_DENIED, everything else ERR_UNAVAILABLE. */
 MUST_CHECK Err link_connect(PgLink *link, Error *why);
 void link_close(PgLink *link);
+
+/* One statement that is a transaction by itself: no one waits for its locks while this
+ * side is away. link_single_end judges it. */
+PGresult *link_single(PgLink *link, const char *sql, PgParams *params);
+MUST_CHECK Err link_single_end(PgLink *link, const char *doing, Error *why);
 
 /* A transaction. Readers see one moment. */
 void link_begin(PgLink *link, LinkMode mode);

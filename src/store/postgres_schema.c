@@ -3,6 +3,9 @@
 #include "store/postgres_schema.h"
 
 #include "base/log.h"
+#include "base/times.h"
+
+#define STEP_MS (10 * MS_PER_MIN) /* tables may be large */
 
 /* What the store says of its schema; version 0: there is none of ours. */
 typedef struct Said {
@@ -46,7 +49,10 @@ static void take_step(PgLink *link, const PgStep *step)
                " ('schema_oldest', '%d')"
                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                step->sql, step->version, step->oldest);
+    int64_t answer_ms = link->answer_ms;
+    link->answer_ms = STEP_MS;
     link_script(link, buf_cstr(&sql));
+    link->answer_ms = answer_ms;
     buf_done(&sql);
     if (!link->err)
         log_event(LOG_INFO, "store.schema", "version=%d", step->version);

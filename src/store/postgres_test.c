@@ -72,6 +72,40 @@ static void the_same_number_changes_nothing(void **state)
     assert_int_equal(scene_count(&scene, "q", JOB_READY), 1);
 }
 
+/* The sequence goes on when the transaction is undone: each meets others so many times.
+ */
+static void meet_others(const char *state, int times)
+{
+    char sql[512];
+    testserver_ask("CREATE SEQUENCE pawl.met");
+    snprintf(sql, sizeof sql,
+             "CREATE FUNCTION pawl.meet() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF "
+             "nextval(''pawl.met'') <= %d THEN RAISE EXCEPTION ''met'' USING ERRCODE = "
+             "''%s''; END IF; RETURN NULL; END'",
+             times, state);
+    testserver_ask(sql);
+    testserver_ask("CREATE TRIGGER meet AFTER UPDATE ON pawl.point FOR EACH STATEMENT"
+                   " EXECUTE FUNCTION pawl.meet()");
+}
+
+static void two_that_met_are_tried_again(void **state)
+{
+    (void)state;
+    meet_others("40001", 2); /* could not serialize */
+    scene_expect_state(&scene, scene_add_ready(&scene, "q"), JOB_READY);
+    assert_int_equal(scene.failures, 0);
+    assert_string_equal(testserver_ask("SELECT last_value >= 3 FROM pawl.met"), "t");
+}
+
+static void a_deadlock_is_tried_again(void **state)
+{
+    (void)state;
+    meet_others("40P01", 1);
+    scene_expect_state(&scene, scene_add_ready(&scene, "q"), JOB_READY);
+    assert_int_equal(scene.failures, 0);
+    assert_int_equal(scene_count(&scene, "q", JOB_READY), 1);
+}
+
 static void a_whole_life_in_one_commit_is_one_row(void **state)
 {
     (void)state;
@@ -260,6 +294,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(a_cut_connection_is_made_again),
         ROW(the_same_number_changes_nothing),
+        ROW(two_that_met_are_tried_again),
+        ROW(a_deadlock_is_tried_again),
         ROW(a_whole_life_in_one_commit_is_one_row),
         ROW(an_empty_part_of_the_archive_goes),
         ROW(a_purge_drops_what_it_has_emptied),

@@ -33,6 +33,7 @@ typedef struct StoreOptions {
     bool durable;        /* each commit reaches stable storage before it returns; without
                             it the journal is the durable part (see store_sync) */
     const char *cluster; /* identity written at creation, checked after; NULL: any */
+    int64_t answer_ms;   /* a server that is silent for so long is given up; 0: default */
 } StoreOptions;
 
 #define STORE_TABLE_NODE "node" /* not for OP_PUT */

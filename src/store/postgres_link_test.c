@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres_link_test.c - servers that are silent, slow or behind others in the url. */
+#include "store/postgres_link.h"
+#include "store/testserver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SHORT_MS 300
+
+/* A host that takes connections and never says a word. */
+typedef struct Mute {
+    char dir[64];
+    int fd;
+} Mute;
+
+static Mute mute_begin(void)
+{
+    Mute mute = { .dir = "/tmp/pawl-mute-XXXXXX" };
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    assert_non_null(mkdtemp(mute.dir));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.5432", mute.dir);
+    mute.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(mute.fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(mute.fd, 8), 0);
+    return mute;
+}
+
+static void mute_end(const Mute *mute)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/.s.PGSQL.5432", mute->dir);
+    close(mute->fd);
+    unlink(path);
+    rmdir(mute->dir);
+}
+
+static PgLink link_to(const char *hosts)
+{
+    char url[256];
+    snprintf(url, sizeof url, "postgresql://pawl@/postgres?host=%s", hosts);
+    return (PgLink){ .url = mem_copy(url, strlen(url) + 1) };
+}
+
+static void a_host_behind_a_silent_one_gets_its_try(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    char hosts[192];
+    Mute mute = mute_begin();
+    testserver_url();
+    snprintf(hosts, sizeof hosts, "/nosuch,%s,%s", mute.dir, testserver_directory());
+    PgLink link = link_to(hosts);
+    link.answer_ms = SHORT_MS;
+    while (link_connect(&link, &why)) /* a busy machine may be silent for a while, too */
+        assert_true(link.silences);
+    assert_int_equal(link.host, 2);
+    assert_true(link.silences >= 1);
+    link_begin(&link, LINK_READ);
+    assert_int_equal(link_end(&link, "look", &why), ERR_OK);
+    assert_int_equal(link.silences, 0);
+    link_close(&link);
+    mute_end(&mute);
+}
+
+static void a_silent_host_is_given_up(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    Mute mute = mute_begin();
+    PgLink link = link_to(mute.dir);
+    link.answer_ms = 1;
+    assert_int_equal(link_connect(&link, &why), ERR_UNAVAILABLE);
+    assert_non_null(strstr(why.text, "no answer"));
+    link_close(&link);
+    mute_end(&mute);
+}
+
+/* The wait for an answer ends, and the next one is longer. */
+static void a_statement_without_an_answer_is_given_up(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    testserver_url();
+    PgLink link = link_to(testserver_directory());
+    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    link.answer_ms = SHORT_MS;
+    PQclear(link_single(&link, "SELECT pg_sleep(60)", NULL));
+    assert_int_equal(link_single_end(&link, "sleep", &why), ERR_UNAVAILABLE);
+    assert_non_null(strstr(why.text, "does not answer"));
+    assert_int_equal(link.silences, 1);
+    link.answer_ms = LINK_ANSWER_MS;
+    PQclear(link_single(&link, "SELECT 1", NULL));
+    assert_int_equal(link_single_end(&link, "ask", &why), ERR_OK);
+    link_close(&link);
+}
+
+/* A server that stops waiting for its standby at a time-out says that all is well. What a
+ * COMMIT has to wait for is played by a deferred trigger here. */
+static void a_commit_is_not_timed_by_the_server(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    testserver_url();
+    PgLink link = link_to(testserver_directory());
+    link_begin(&link, LINK_WRITE);
+    link_script(&link,
+                "CREATE TEMP TABLE slow(n int4);"
+                "CREATE FUNCTION pg_temp.wait() RETURNS trigger LANGUAGE plpgsql AS"
+                " 'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';"
+                "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON slow DEFERRABLE INITIALLY"
+                " DEFERRED FOR EACH ROW EXECUTE FUNCTION pg_temp.wait();"
+                "INSERT INTO slow VALUES (1);"
+                "SET LOCAL statement_timeout = 100");
+    assert_int_equal(link_end(&link, "commit", &why), ERR_OK);
+    link_close(&link);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_host_behind_a_silent_one_gets_its_try),
+        cmocka_unit_test(a_silent_host_is_given_up),
+        cmocka_unit_test(a_statement_without_an_answer_is_given_up),
+        cmocka_unit_test(a_commit_is_not_timed_by_the_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
