@@ -11,13 +11,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define RENEWALS     5   /* within the lease */
-#define MARGIN_PARTS 10  /* of the lease: kept between the last job's end and its own */
-#define WAIT_MS      200 /* between two looks */
-#define HINTED_MS    10  /* likewise, however many hints come */
-#define REJOIN_TRIES 3
-#define WAITERS_MS   500
-#define WAITERS_MAX  200 /* questions at once */
+#define RENEWALS      5    /* within the lease */
+#define ANSWERS       10   /* that may be waited for within the lease; then for longer */
+#define SILENT_PARTS  5    /* of the lease without a word: the store is not there */
+#define ANSWER_MIN_MS 1000 /* less would take a busy server for a dead one */
+#define MARGIN_PARTS  10   /* of the lease: kept between the last job's end and its own */
+#define WAIT_MS       200  /* between two looks */
+#define HINTED_MS     10   /* likewise, however many hints come */
+#define REJOIN_TRIES  3
+#define WAITERS_MS    500
+#define WAITERS_MAX   200 /* questions at once */
 
 typedef struct ClusterNews {
     Mail mail; /* must be first */
@@ -31,6 +34,7 @@ typedef struct ClusterNews {
     int64_t lease_boot;
     int64_t claims_boot;
     bool fenced;
+    bool silent; /* the store is not there, and nothing else is known */
 } ClusterNews;
 
 struct ClusterLink {
@@ -51,6 +55,7 @@ struct ClusterLink {
     int64_t lease_boot;   /* the loop's */
     int64_t waiters_boot; /* the next look for those who wait for jobs of others */
     bool again;
+    bool silent;
     Mail *used;
 };
 
@@ -102,7 +107,10 @@ Err cluster_begin(Daemon *daemon, Error *why)
     link->box.wake = daemon->answers.wake;
     link->box.wake_context = daemon;
     first_facts(link);
-    Err err = store_await(daemon->store_url, &(StoreOptions){ 0 }, &link->store, why);
+    StoreOptions options = { .answer_ms = link->lease_ms / ANSWERS };
+    if (options.answer_ms < ANSWER_MIN_MS)
+        options.answer_ms = ANSWER_MIN_MS;
+    Err err = store_await(daemon->store_url, &options, &link->store, why);
     if (!err)
         err = renew(link, &link->row, why);
     if (!err && link->row.number != daemon->identity.number)
@@ -229,12 +237,27 @@ static void wait_for_hint(ClusterLink *link, int64_t until_boot)
     }
 }
 
+/* Told with each look that fails, once that has gone on for a while. */
+static ClusterNews *tell_silence(const ClusterLink *link, int64_t since_boot)
+{
+    if (clock_now().boot_ms - since_boot < link->lease_ms / SILENT_PARTS)
+        return NULL;
+    ClusterNews *news = MEM_NEW(ClusterNews);
+    news->silent = true;
+    return news;
+}
+
 static void *link_run(void *context)
 {
     ClusterLink *link = context;
+    int64_t heard_boot = clock_now().boot_ms;
     while (!link->stop) {
         int64_t pause_ms = link->lease_ms / RENEWALS;
         ClusterNews *news = look(link);
+        if (news)
+            heard_boot = clock_now().boot_ms;
+        else
+            news = tell_silence(link, heard_boot);
         if (news)
             mailbox_put(&link->box, &news->mail);
         usleep(HINTED_MS * 1000);
@@ -370,7 +393,10 @@ void cluster_collect(Daemon *daemon, Now now)
                       daemon->identity.sysid);
             link->again = true;
         }
-        if (!news->fenced) {
+        link->silent = news->silent;
+        if (news->silent)
+            daemon_refuse_calls(daemon);
+        if (!news->fenced && !news->silent) {
             tell_changes(daemon, news);
             tell_peers(daemon, news);
         }
@@ -420,6 +446,15 @@ bool cluster_holds(const Daemon *daemon, const Effect *effect)
     if (effect->kind != EFFECT_REPLY)
         return false;
     const Call *call = map_find(&daemon->open_calls, effect->request);
-    return call && call->event.kind != EVENT_ADD && call->event.kind != EVENT_ADD_LINES &&
-           call->event.kind != EVENT_CLAIM;
+    return call && !cluster_accepts(call->event.kind);
+}
+
+bool cluster_silent(const Daemon *daemon)
+{
+    return daemon->cluster_link && daemon->cluster_link->silent;
+}
+
+bool cluster_accepts(EventKind kind)
+{
+    return kind == EVENT_ADD || kind == EVENT_ADD_LINES || kind == EVENT_CLAIM;
 }

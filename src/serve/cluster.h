@@ -40,4 +40,9 @@ void cluster_started(Daemon *daemon, JobId id, uint32_t attempt);
 /* On a shared store answers that speak of what the store holds wait for it. */
 bool cluster_holds(const Daemon *daemon, const Effect *effect);
 
+/* The store has not answered for a while: only jobs are accepted (cluster_accepts), all
+ * else is refused at once instead of being kept waiting. */
+bool cluster_silent(const Daemon *daemon);
+bool cluster_accepts(EventKind kind);
+
 #endif

@@ -40,6 +40,10 @@ static void answer(Call *call, Err err, const char *problem)
 static void take_read(Daemon *daemon, Call *call)
 {
     call->needs = journal_end(daemon->journal);
+    if (cluster_silent(daemon)) {
+        answer(call, ERR_UNAVAILABLE, "store_failing");
+        return;
+    }
     if (call->needs <= daemon->applied) {
         reader_give(daemon->reader, call);
         return;
@@ -78,6 +82,24 @@ static void refuse_reads(Daemon *daemon)
     }
 }
 
+/* Jobs are accepted without the store; for all else people would wait for who knows how
+ * long. What was decided already takes effect when the store is back. */
+void daemon_refuse_calls(Daemon *daemon)
+{
+    refuse_reads(daemon);
+    MapEntry entry;
+    for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);) {
+        Call *call = entry.value;
+        if (cluster_accepts(call->event.kind))
+            continue;
+        map_remove(&daemon->open_calls, entry.key);
+        error_set(&call->why, ERR_UNAVAILABLE,
+                  "the store does not answer; it may take effect when it does again");
+        answer(call, ERR_UNAVAILABLE, "store_failing");
+        at = 0; /* what follows may have moved */
+    }
+}
+
 /* What stands in the configuration file is changed there; only switches may be turned. */
 static bool refuse_declared(Daemon *daemon, Call *call)
 {
@@ -95,10 +117,14 @@ static void take_event(Daemon *daemon, Call *call)
 {
     if (refuse_declared(daemon, call))
         return;
+    if (cluster_silent(daemon) && !cluster_accepts(call->event.kind)) {
+        answer(call, ERR_UNAVAILABLE, "store_failing");
+        return;
+    }
     Event *event = daemon_event(daemon, call->event.kind);
     *event = call->event;
-    event->request = (Requester)(uintptr_t)call;
-    map_put(&daemon->open_calls, (uintptr_t)call, call);
+    event->request = ++daemon->last_call;
+    map_put(&daemon->open_calls, event->request, call);
 }
 
 static void take_order(Daemon *daemon, Call *call)

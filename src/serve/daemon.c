@@ -135,7 +135,7 @@ void daemon_state_changed(Daemon *daemon)
     NotReady state = READY;
     if (declares_pending(daemon->declares) || !pipeline_ready(daemon->pipeline))
         state = NOT_STARTED;
-    if (daemon->store_failing)
+    if (daemon->store_failing || cluster_silent(daemon))
         state = NOT_STORE;
     if (daemon->no_room)
         state = NOT_ROOM;
@@ -391,19 +391,24 @@ static void open_boxes(Daemon *daemon)
     }
 }
 
+/* ERR_UNAVAILABLE: the store is not there (and nothing else). */
 static Err open_all(Daemon *daemon, Error *why)
 {
-    static Err (*const steps[])(Daemon *, Error *) = {
-        open_data,         open_store,   cluster_begin, tenure_begin,
-        open_journal,      cluster_join, open_node,     processors_open,
-        daemon_open_doors, open_web,     open_runner,
+    static const struct {
+        Err (*open)(Daemon *, Error *);
+        bool local; /* asks nothing of the store */
+    } steps[] = {
+        { open_data, true },     { open_store, false },      { cluster_begin, false },
+        { tenure_begin, false }, { open_journal, false },    { cluster_join, false },
+        { open_node, false },    { processors_open, false }, { daemon_open_doors, true },
+        { open_web, true },      { open_runner, true },
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (steps[i] == daemon_open_doors)
+        if (steps[i].open == daemon_open_doors)
             fill_facts(daemon); /* its threads read them from the start */
-        Err err = steps[i](daemon, why);
+        Err err = steps[i].open(daemon, why);
         if (err)
-            return err;
+            return err == ERR_UNAVAILABLE && steps[i].local ? ERR_IO : err;
     }
     return reader_open(daemon->store_url, &daemon->reader, why);
 }

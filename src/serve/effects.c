@@ -64,8 +64,8 @@ static const Refused *refused_copy(Arena *arena, const Effect *effect)
 
 static void reply(Daemon *daemon, const Effect *effect)
 {
-    Call *call = (Call *)(uintptr_t)effect->request;
-    if (!map_remove(&daemon->open_calls, effect->request))
+    Call *call = map_remove(&daemon->open_calls, effect->request);
+    if (!call)
         return; /* no one waits */
     call->err = effect->err;
     if (effect->problem) /* another node's word lives only as long as the turn */

@@ -127,8 +127,9 @@ struct Daemon {
                         */
     Call *reads;       /* reads that wait for the store, oldest first */
     Call **reads_last;
-    Map open_calls; /* CALL_EVENT calls that are not answered yet, by address */
-    Map trials;     /* id -> one under way (trials.c) */
+    Map open_calls;      /* CALL_EVENT calls that are not answered yet, by number */
+    Requester last_call; /* the number of the last */
+    Map trials;          /* id -> one under way (trials.c) */
     IdGen trial_ids;
     Map waiters; /* job id -> list of Calls */
     size_t waiter_count;
@@ -165,6 +166,7 @@ void daemon_collected_free(Daemon *daemon);
 void daemon_collect_drop(Daemon *daemon); /* what is in the boxes, at the end */
 Event *daemon_event(Daemon *daemon, EventKind kind);
 void daemon_reads_release(Daemon *daemon);
+void daemon_refuse_calls(Daemon *daemon); /* all but those that add jobs */
 
 /* effects.c */
 void daemon_effect(Daemon *daemon, const Effect *effect);

@@ -8,6 +8,27 @@ struct Reader {
     Store *store;
 };
 
+#define ANSWER_MS 5000 /* people wait behind it */
+
+/* Those that came while a store was found not to answer do not wait for it one after the
+ * other. */
+static void read_all(Reader *reader, Mail *mail)
+{
+    bool away = false;
+    while (mail) {
+        Call *call = (Call *)(void *)mail;
+        mail = mail->next;
+        if (away) {
+            call->err = ERR_UNAVAILABLE;
+            call->problem = "store_failing";
+        } else {
+            call->read(call, reader->store);
+            away = call->err == ERR_UNAVAILABLE;
+        }
+        call->done(call);
+    }
+}
+
 static void *reader_run(void *context)
 {
     Reader *reader = context;
@@ -15,18 +36,13 @@ static void *reader_run(void *context)
         Mail *mail = mailbox_wait(&reader->box, -1);
         if (!mail)
             return NULL; /* closed and empty */
-        while (mail) {
-            Call *call = (Call *)(void *)mail;
-            mail = mail->next;
-            call->read(call, reader->store);
-            call->done(call);
-        }
+        read_all(reader, mail);
     }
 }
 
 Err reader_open(const char *store_url, Reader **out_reader, Error *why)
 {
-    StoreOptions options = { .read_only = true };
+    StoreOptions options = { .read_only = true, .answer_ms = ANSWER_MS };
     Store *store;
     Err err = store_open(store_url, &options, &store, why);
     if (err)
