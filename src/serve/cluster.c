@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #define RENEWALS      5    /* within the lease */
-#define ANSWERS       10   /* that may be waited for within the lease; then for longer */
+#define ANSWERS       5    /* that may be waited for within the lease */
 #define SILENT_PARTS  5    /* of the lease without a word: the store is not there */
-#define ANSWER_MIN_MS 1000 /* less would take a busy server for a dead one */
+#define ANSWER_MIN_MS 2000 /* less would take a busy server for a dead one */
 #define MARGIN_PARTS  10   /* of the lease: kept between the last job's end and its own */
 #define WAIT_MS       200  /* between two looks */
 #define HINTED_MS     10   /* likewise, however many hints come */
