@@ -44,5 +44,6 @@ bool cluster_holds(const Daemon *daemon, const Effect *effect);
  * else is refused at once instead of being kept waiting. */
 bool cluster_silent(const Daemon *daemon);
 bool cluster_accepts(EventKind kind);
+void daemon_refuse_calls(Daemon *daemon); /* collect.c: all open ones but those */
 
 #endif

@@ -123,8 +123,7 @@ struct Daemon {
 
     Bodies bodies;
     Warm warm;         /* jobs of this turn for warm contexts */
-    Map early_signals; /* of attempts whose job is still asked for: id -> EarlySignal bits
-                        */
+    Map early_signals; /* id -> EarlySignal bits, while its job is asked for */
     Call *reads;       /* reads that wait for the store, oldest first */
     Call **reads_last;
     Map open_calls;      /* CALL_EVENT calls that are not answered yet, by number */
@@ -166,7 +165,6 @@ void daemon_collected_free(Daemon *daemon);
 void daemon_collect_drop(Daemon *daemon); /* what is in the boxes, at the end */
 Event *daemon_event(Daemon *daemon, EventKind kind);
 void daemon_reads_release(Daemon *daemon);
-void daemon_refuse_calls(Daemon *daemon); /* all but those that add jobs */
 
 /* effects.c */
 void daemon_effect(Daemon *daemon, const Effect *effect);
