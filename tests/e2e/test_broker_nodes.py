@@ -3,6 +3,8 @@
 import collections
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -97,3 +99,45 @@ def test_what_a_dead_node_held_is_divided_anew_once(three):
     for unit in units:
         ran = (place.path / "ran" / unit).read_text().split()
         assert len(ran) == 1, (unit, ran)
+
+
+def may_unshare():
+    """Whether this user can give a process its own view of the file systems."""
+    return os.geteuid() == 0 and shutil.which("rsync") and subprocess.run(
+        ["unshare", "-m", "--propagation", "private", "sh", "-c", "mount -t tmpfs none /mnt"],
+        capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not may_unshare(), reason="needs root, rsync and mount namespaces")
+def test_a_directory_that_cannot_be_seen_is_reached_by_its_address(server):
+    """S4.15, S4.16, S4.86: as on another machine, by rsync to what its node has published."""
+    nodes = Nodes(server, "address")
+    try:
+        first, second, _ = nodes.daemons
+        path = nodes.place.path
+        second.start()
+        there = Processor(second, "w")
+        there.create(COPY)
+        # The broker's node sees an empty folder there; its ssh leads out of that view.
+        first.prefix = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+                        f'mount -t tmpfs none {second.data}/processors && exec "$@"', "sh"]
+        (path / "ssh").write_text("#!/bin/sh\nshift\n"
+                                  f'exec nsenter -t {os.getpid()} -m -- sh -c "$*"\n')
+        (path / "ssh").chmod(0o755)
+        (path / "in").mkdir()
+        (path / "pawl.yaml").write_text(
+            f"brokers:\n  - {{ name: split, from: {path}/in, mode: hash, ssh: {path}/ssh,\n"
+            f"      to: ['w@{sysid_of(second)}'] }}\n")
+        first.options += ["--config", str(path / "pawl.yaml")]
+        first.start()
+        for name in ("a", "b c"):
+            (path / "ready").mkdir()
+            (path / "ready" / "data").write_text(name)
+            os.rename(path / "ready", path / "in" / name)
+        there.until("output/finished", "a", "b c")
+        wait_for(lambda: not os.listdir(path / "in"), PATIENCE, first.tail)
+        assert (there.dir / "output/finished/b c/data").read_text() == "b c"
+        wait_for(lambda: "done" in {job["state"] for job in first.api().get(
+            "/jobs?queue=forward:broker:split")["items"]}, PATIENCE, first.tail)
+    finally:
+        nodes.close()
