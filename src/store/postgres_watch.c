@@ -93,10 +93,14 @@ static void go_on_connecting(PgWatch *watch)
         give_up(watch, RETRY_MS);
 }
 
-static void tell(PgWatch *watch, bool polls, const char *event)
+/* A pooler is told of once, however often it is met. */
+static void tell(PgWatch *watch, bool polls)
 {
-    if (watch->polls != polls || !polls)
-        log_event(LOG_INFO, event, "pid=%d", PQbackendPID(watch->conn));
+    int pid = PQbackendPID(watch->conn);
+    if (polls && !watch->polls)
+        log_event(LOG_INFO, "store.polls", "pid=%d", pid);
+    else if (!polls)
+        log_event(LOG_INFO, "store.listens", "pid=%d", pid);
     watch->polls = polls;
 }
 
@@ -115,12 +119,12 @@ static bool judge(PgWatch *watch)
         PQclear(result);
     }
     if (good && pid == PQbackendPID(watch->conn)) {
-        tell(watch, false, "store.listens");
+        tell(watch, false);
         watch->state = WATCH_LISTENING;
         return true;
     }
     if (good)
-        tell(watch, true, "store.polls");
+        tell(watch, true);
     give_up(watch, good ? POOLED_MS : RETRY_MS);
     return false;
 }
