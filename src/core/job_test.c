@@ -405,9 +405,27 @@ static void lists_are_walked_item_by_item(void **state)
     assert_false(list_next(&rest, &item));
 }
 
+static void no_two_flags_share_a_bit(void **state)
+{
+    (void)state;
+    static const uint32_t flags[] = {
+        JOB_BINARY,    JOB_PROTOCOL,   JOB_FILES,         JOB_KEEP_STATE, JOB_PULL,
+        JOB_CUT,       JOB_CANCELLING, JOB_HALTING,       JOB_LOSSES,     JOB_COMMAND,
+        JOB_UNHANDLED, JOB_OPEN_QUEUE, JOB_OPEN_PRIORITY, JOB_SEGREGATED, JOB_CONTROL,
+        JOB_AFTERMATH, JOB_UNIT,       JOB_STAYS,         JOB_LINKED,     JOB_MERGES,
+        JOB_TELLS,     JOB_WAITS,      JOB_UNSURE,
+    };
+    uint32_t seen = 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        assert_int_equal(seen & flags[i], 0);
+        seen |= flags[i];
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_flags_share_a_bit),
         cmocka_unit_test(every_step_is_in_the_table_or_refused),
         cmocka_unit_test(states_keep_their_words),
         cmocka_unit_test(every_state_is_in_one_family),
