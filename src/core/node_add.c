@@ -18,6 +18,7 @@ enum {
     KEY_REFUSED = 4,
     KEY_ITEM = 5,    /* an id each, where they are not in a row ... */
     KEY_EXISTED = 6, /* ... and was there before */
+    KEY_NODE = 7,    /* whose ids they are, on a store that nodes share */
 };
 
 typedef struct RefusedList {
@@ -293,6 +294,15 @@ static void unpack_refused(Node *node, Slice text, RefusedList *out)
     MEM_PUSH(out->items, out->count, out->capacity) = refused;
 }
 
+/* Ids that another node has given. */
+static AddedItem *ids_of(Node *node, uint64_t first, uint64_t count, uint16_t number)
+{
+    AddedItem *items = arena_take(&node->out->batch.arena, count * sizeof *items);
+    for (uint64_t i = 0; i < count; i++)
+        items[i] = (AddedItem){ .id = id_from_count(first + i, number) };
+    return items;
+}
+
 /* The same key again: the first answer if the body is the same, else a refusal. */
 static void answer_repeat(Node *node, const Event *event, Slice value)
 {
@@ -318,6 +328,8 @@ static void answer_repeat(Node *node, const Event *event, Slice value)
             items[at++].id = (JobId)field.number;
         if (field.tag == KEY_EXISTED && at)
             items[at - 1].existed = true;
+        if (field.tag == KEY_NODE && field.number != node->options.number)
+            items = ids_of(node, first, count, (uint16_t)field.number);
     }
     if (!slice_equal(hash, event->key_hash)) {
         mem_free(refused.items);
@@ -363,6 +375,8 @@ static void add_with_key(Node *node, const Event *event, KeyUse *use)
     pack_bytes(&value, KEY_HASH, event->key_hash);
     pack_int(&value, KEY_FIRST, (int64_t)first);
     pack_int(&value, KEY_COUNT, (int64_t)event->count);
+    if (node->share)
+        pack_int(&value, KEY_NODE, node->options.number);
     put_key(node, event, use, buf_slice(&value));
     buf_done(&value);
     reply_added(node, event, first, WAIT_BATCH, &refused);
