@@ -105,7 +105,7 @@ class Chaos:
         self.witness.touch()
         self.script = self.place / "job.sh"
         self.script.write_text(SCRIPT)
-        self.warm = warm
+        self.warm = self.keys = warm
         self.adders = adders
         self.backlog = 400
         self.most = 10**9        # jobs to add
@@ -213,11 +213,7 @@ class Chaos:
         if self.warm and luck.random() < 0.8:
             return marker, {"type": WARM, "name": marker}
         fifths = luck.choice((0,) * 14 + (1, 2, 5, 20))
-        job = self.job(marker, fifths)
-        if luck.random() < 0.02:
-            job["unique"] = {"key": f"u{luck.randrange(5)}"}
-            self.history.unique[marker] = job["unique"]["key"]
-        return marker, job
+        return marker, self.job(marker, fifths)
 
     def add_jobs(self, number):
         luck = random.Random(f"{self.seed}/client/{number}")
@@ -225,24 +221,32 @@ class Chaos:
             if self.serial - self.ends > self.backlog or self.serial >= self.most:
                 self.ended.wait(0.05)
                 continue
-            api = luck.choice(self.nodes).api()
+            node = luck.choice(self.nodes)
+            api = node.api()
             try:
                 for _ in range(luck.randrange(1, 6)):
-                    self.add_bulk(api, luck) if luck.random() < 0.5 else self.add_one(api, luck)
+                    if luck.random() < 0.5:
+                        self.add_bulk(api, luck)
+                    else:
+                        self.add_one(api, luck, self.keys and node is self.nodes[0])
             except (NotSent, Broken):
                 self.ended.wait(0.05)
             finally:
                 api.close()
 
-    def add_one(self, api, luck):
+    def add_one(self, api, luck, may_be_unique):
+        """A node that is cut off cannot know who else has a key: so those with one go in at
+        one node."""
         marker, job = self.plan(luck)
+        if may_be_unique and luck.random() < 0.1:
+            job["unique"] = {"key": f"u{luck.randrange(5)}"}
+            self.history.unique[marker] = job["unique"]["key"]
         status, answer = self.send(api, [marker], "application/json", json.dumps(job).encode())
         if status == 201:
             self.history.acknowledged[marker] = answer.json()["id"]
 
     def add_bulk(self, api, luck):
         planned = [self.plan(luck) for _ in range(BULK)]
-        planned = [(marker, job) for marker, job in planned if "unique" not in job]
         body = b"".join(json.dumps(job).encode() + b"\n" for _, job in planned)
         markers = [marker for marker, _ in planned]
         status, answer = self.send(api, markers, "application/x-ndjson", body)
