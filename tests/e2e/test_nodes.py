@@ -13,7 +13,7 @@ from lib.api import wait_for      # noqa: E402
 from lib.cluster import Cluster, Server  # noqa: E402
 from lib.daemon import Place     # noqa: E402
 
-PATIENCE = 90 # seconds; a lease, a busy machine, sanitizers
+PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
 
 
 @pytest.fixture(name="place", scope="module")
