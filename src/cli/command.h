@@ -73,6 +73,7 @@ int cmd_top(Cli *cli);
 int cmd_resource(Cli *cli);
 int cmd_stats(Cli *cli);
 int cmd_doctor(Cli *cli);
+int cmd_node(Cli *cli);
 int cmd_processor(Cli *cli);
 int cmd_parts(Cli *cli);
 int cmd_serve(Cli *cli);

@@ -535,6 +535,7 @@ NodeFacts node_facts(const Node *node)
         .late = node->late,
         .lapsed = node->lapsed,
         .draining = node->draining,
+        .drained = node->drain.asked,
     };
 }
 

@@ -117,6 +117,7 @@ typedef struct NodeFacts {
     uint64_t late;   /* results refused */
     uint64_t lapsed; /* leases of pull workers that ended without a result */
     bool draining;
+    bool drained;   /* someone has asked for it: see node_drain.h */
     uint64_t spare; /* jobs that other nodes could have of it */
 } NodeFacts;
 NodeFacts node_facts(const Node *node);

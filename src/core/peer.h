@@ -11,13 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PEER_LOAD_PARTS 100
+
 typedef struct PeerFacts {
     uint32_t slots;
     uint32_t used;
     uint64_t ready; /* jobs that others could have of it now */
     uint32_t draining;
     uint32_t pid;
+    uint32_t load[3];   /* of its machine: 1, 5, 15 minutes; in PEER_LOAD_PARTS */
     int64_t started_ms; /* the daemon */
+    int64_t at_ms;      /* when it said this, by its own clock */
     Slice host;
     Slice version;
     Slice listen; /* address of its HTTP listener; empty: none */

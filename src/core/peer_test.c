@@ -18,6 +18,8 @@ static void facts_are_read_back(void **state)
                         .ready = 1000000,
                         .draining = 1,
                         .pid = 77,
+                        .load = { 150, 20, 3 },
+                        .at_ms = 1790000000001,
                         .started_ms = 1790000000000,
                         .host = SLICE_LITERAL("h1"),
                         .version = SLICE_LITERAL("0.1"),
@@ -29,6 +31,9 @@ static void facts_are_read_back(void **state)
     assert_int_equal(back.slots, 4);
     assert_int_equal(back.ready, 1000000);
     assert_int_equal(back.draining, 1);
+    assert_int_equal(back.load[0], 150);
+    assert_int_equal(back.load[2], 3);
+    assert_int_equal(back.at_ms, 1790000000001);
     assert_true(slice_is(back.host, "h1"));
     assert_true(slice_is(back.listen, "127.0.0.1:7420"));
     assert_true(slice_is(back.loads, "ocr 3\n"));

@@ -2,7 +2,9 @@
 /* api_explain.c - see api_explain.h. */
 #include "serve/api_explain.h"
 
+#include "core/node_drain.h"
 #include "core/operation.h"
+#include "core/peer.h"
 #include "serve/api_common.h"
 #include "serve/api_handlers.h"
 #include "serve/audit_find.h"
@@ -100,15 +102,30 @@ static const Reason *reason_among(const ExplainFacts *facts, ReasonKind from,
     return NULL;
 }
 
+static void say_draining(Saying *saying, const ExplainFacts *facts)
+{
+    saying->reason = "draining";
+    buf_printf(&saying->text, "node " SLICE_FMT " is draining: it starts nothing more",
+               SLICE_ARG(facts->sysid));
+    if (facts->node.drained)
+        buf_printf(&saying->command, "pawl node resume " SLICE_FMT,
+                   SLICE_ARG(facts->sysid));
+}
+
 static void say_ready(Saying *saying, const ExplainFacts *facts)
 {
     const Reason *queue = reason_among(facts, REASON_QUEUE_PAUSED, REASON_QUEUE_RATE);
     const Reason *resource =
         reason_among(facts, REASON_RESOURCE_MISSING, REASON_HIGHLANDER);
     saying->since_ms = job_ready_since(facts->job);
-    if (facts->node.draining) {
-        saying->reason = "draining";
-        buf_add_text(&saying->text, "the node is draining: it starts nothing more");
+    if (facts->lost) {
+        saying->reason = "node_lost";
+        buf_printf(&saying->text,
+                   "its node " SLICE_FMT " no longer renews its lease: another takes it "
+                   "over within a moment",
+                   SLICE_ARG(facts->sysid));
+    } else if (facts->node.draining) {
+        say_draining(saying, facts);
     } else if (!facts->enabled) {
         saying->reason = "disabled";
         saying->help = "pawl config set enabled=true";
@@ -532,6 +549,47 @@ static void find_who_paused(ExplainFacts *facts, Call *call, Store *store)
         call->err = audit_find(store, &seek, &call->arena, &facts->paused_by, &call->why);
 }
 
+typedef struct Owner {
+    ExplainFacts *facts;
+    uint32_t number;
+    Arena *arena;
+} Owner;
+
+static void take_owner(void *context, const NodeRow *row)
+{
+    const Owner *owner = context;
+    ExplainFacts *facts = owner->facts;
+    PeerFacts says;
+    if (row->number != owner->number || peer_unpack(row->facts, &says))
+        return;
+    facts->elsewhere = true;
+    facts->lost = row->left_ms <= 0 || row->fenced;
+    facts->sysid = slice_copy(owner->arena, row->sysid);
+    facts->node = (NodeFacts){ .slots = says.slots,
+                               .slots_used = says.used,
+                               .draining = says.draining != 0 };
+}
+
+static void take_drain(void *context, const Definition *definition)
+{
+    ExplainFacts *facts = context;
+    if (slice_equal(definition->key, facts->sysid))
+        facts->node.drained = true;
+}
+
+/* On a shared store a waiting job may be another node's. */
+static void find_owner(ExplainFacts *facts, Call *call, Store *store)
+{
+    const Exchange *exchange = call->context;
+    Owner owner = { facts, job_owner(facts->job), &call->arena };
+    if (owner.number == daemon_facts(exchange->daemon)->node)
+        return;
+    call->err = store->kind->nodes(store, take_owner, &owner, &call->why);
+    if (!call->err && facts->elsewhere)
+        call->err = store->kind->definitions(store, SLICE_LITERAL(DRAIN_TABLE),
+                                             take_drain, facts, &call->why);
+}
+
 static void read_facts(Call *call, Store *store)
 {
     Exchange *exchange = call->context;
@@ -547,11 +605,14 @@ static void read_facts(Call *call, Store *store)
         find_who(facts, call, store);
     if (!call->err && !state_in(call->job.state, STATES_FINAL | STATES_OWNED))
         find_who_paused(facts, call, store);
+    if (!call->err && store->kind->shared && call->job.state == JOB_READY)
+        find_owner(facts, call, store);
 }
 
 typedef struct ReasonList {
     Arena *arena;
     bool ready;
+    bool elsewhere;
     Reason *items;
     size_t count;
     size_t capacity;
@@ -582,8 +643,10 @@ static void take_reason(void *context, const Reason *reason)
 {
     ReasonList *list = context;
     Reason copy = *reason;
-    if (!list->ready && !lasts(reason->kind))
+    if ((!list->ready || list->elsewhere) && !lasts(reason->kind))
         return;
+    if (list->elsewhere && reason->kind == REASON_DRAINING)
+        return; /* so does this one */
     copy.key = slice_copy(list->arena, reason->key);
     copy.text = slice_copy(list->arena, reason->text);
     MEM_PUSH(list->items, list->count, list->capacity) = copy;
@@ -594,14 +657,19 @@ static void look_at_node(Call *call, Daemon *daemon)
     Exchange *exchange = call->context;
     ExplainFacts *facts = exchange->state;
     const Node *node = daemon_node(daemon);
-    facts->node = node_facts(node);
+    if (!facts->elsewhere) {
+        facts->node = node_facts(node);
+        facts->sysid = slice_text(daemon_facts(daemon)->sysid);
+    }
     facts->enabled = node_settings(node)->enabled;
     RunningJob running;
     if (node_running_find(node, facts->job->id, &running))
         facts->slot = running.slot;
     if (state_in(facts->job->state, STATES_FINAL | STATES_OWNED))
         return;
-    ReasonList list = { .arena = &call->arena, .ready = facts->job->state == JOB_READY };
+    ReasonList list = { .arena = &call->arena,
+                        .ready = facts->job->state == JOB_READY,
+                        .elsewhere = facts->elsewhere };
     node_reasons(node, facts->job, clock_now(), take_reason, &list);
     facts->reason_count = list.count;
     facts->reasons =

@@ -16,7 +16,10 @@ void api_job_explain(Exchange *exchange);
 typedef struct ExplainFacts {
     const Job *job;
     int64_t wall_ms;
-    NodeFacts node;
+    NodeFacts node; /* of the node that decides about the job: */
+    Slice sysid;    /* its name, */
+    bool elsewhere; /* another than the one that was asked, */
+    bool lost;      /* whose lease is over */
     bool enabled;
     uint32_t ahead;        /* ready jobs of its lane that go first */
     bool ahead_more;       /* at least so many */

@@ -3,21 +3,17 @@
 #include "serve/api_node.h"
 
 #include "base/text.h"
-#include "core/node_reasons.h"
 #include "serve/alerts.h"
 #include "serve/api_common.h"
 #include "serve/api_processors.h"
 #include "serve/batch_config.h"
 #include "serve/http.h"
 #include "serve/metrics.h"
-#include "serve/queue_json.h"
 #include "serve/resource_json.h"
 #include "serve/routes.h"
 #include "serve/settings.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static void reply_out(Exchange *exchange, Call *call)
 {
@@ -233,190 +229,6 @@ void api_config_patch(Exchange *exchange)
     }
     exchange->state = changing;
     look(exchange, look_at_settings, settings_looked_at);
-}
-
-/* --- Nodes
- * ------------------------------------------------------------------------------ */
-
-typedef struct RunningList {
-    JsonOut *json;
-    const Exchange *exchange;
-} RunningList;
-
-static void running_json(void *context, const RunningJob *running)
-{
-    const RunningList *list = context;
-    JsonOut *json = list->json;
-    char id[ID_TEXT_BYTES];
-    if (!api_sees(list->exchange, running->tenant))
-        return;
-    json_object(json, NULL);
-    json_cstr(json, "id", id_text(running->id, id));
-    json_int(json, "attempt", running->attempt);
-    json_time(json, "started_at", running->started_ms);
-    json_bool(json, "paused", running->paused);
-    json_bool(json, "stopping", running->stopping);
-    json_int(json, "slot", running->slot);
-    json_text(json, "tenant", running->tenant);
-    json_text(json, "queue", running->queue);
-    json_text(json, "type", running->type);
-    json_object_end(json);
-}
-
-static void slots_json(JsonOut *json, const NodeSlots *slots)
-{
-    Slice rest = slots->queues;
-    for (Slice item; list_next(&rest, &item);) {
-        char name[QUEUE_NAME_BYTES_MAX + 1];
-        uint32_t number = 0;
-        Slice queue = slice_cut(&item, '=');
-        snprintf(name, sizeof name, SLICE_FMT, SLICE_ARG(queue));
-        slots_of_queue(slots, slice_text(name), &number);
-        json_int(json, name, number);
-    }
-}
-
-/* Where it lives on its machine: no affair of those who may see one tenant. */
-static void place_json(JsonOut *json, const DaemonFacts *facts)
-{
-    Buf store = { 0 };
-    json_cstr(json, "data", facts->data_dir);
-    store_url_shown(facts->store_url, &store);
-    json_text(json, "store", buf_slice(&store));
-    buf_done(&store);
-}
-
-static void node_json(JsonOut *json, Daemon *daemon, const Exchange *exchange)
-{
-    const DaemonFacts *facts = daemon_facts(daemon);
-    const Node *node = daemon_node(daemon);
-    NodeFacts of = node_facts(node);
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    double load[3] = { 0 };
-    if (getloadavg(load, 3) < 3)
-        load[0] = load[1] = load[2] = 0;
-    json_object(json, NULL);
-    json_cstr(json, "sysid", facts->sysid);
-    json_int(json, "number", facts->node);
-    json_cstr(json, "host", host);
-    if (!exchange->caller.bound)
-        json_int(json, "pid", getpid());
-    json_cstr(json, "version", PAWL_VERSION);
-    json_cstr(json, "listen", facts->listen);
-    if (!exchange->caller.bound)
-        place_json(json, facts);
-    json_time(json, "started_at", facts->started_ms);
-    json_time(json, "heartbeat_at", clock_now().wall_ms);
-    json_bool(json, "enabled", node_settings(node)->enabled);
-    json_bool(json, "draining", of.draining);
-    json_int(json, "slots", of.slots);
-    json_int(json, "slots_used", of.slots_used);
-    json_int(json, "lanes", of.lanes);
-    json_int(json, "lanes_ready", of.lanes_ready);
-    json_int(json, "passes", (int64_t)of.passes);
-    json_object(json, "queues"); /* slots that differ here from what the queue says */
-    slots_json(json, node_own_slots(node));
-    json_object_end(json);
-    json_array(json, "load");
-    for (size_t i = 0; i < 3; i++)
-        json_double(json, NULL, load[i]);
-    json_array_end(json);
-    json_array(json, "running");
-    node_running(node, running_json, &(RunningList){ json, exchange });
-    json_array_end(json);
-    json_object_end(json);
-}
-
-static void look_at_nodes(Call *call, Daemon *daemon)
-{
-    JsonOut json = exchange_json(call->context);
-    json_object(&json, NULL);
-    json_array(&json, "items");
-    node_json(&json, daemon, call->context);
-    json_array_end(&json);
-    json_null(&json, "next_cursor");
-    json_object_end(&json);
-}
-
-void api_nodes(Exchange *exchange)
-{
-    if (api_whose(exchange))
-        look(exchange, look_at_nodes, reply_out);
-}
-
-static void look_at_node(Call *call, Daemon *daemon)
-{
-    JsonOut json = exchange_json(call->context);
-    node_json(&json, daemon, call->context);
-}
-
-void api_node_get(Exchange *exchange)
-{
-    const char *sysid = daemon_facts(exchange->daemon)->sysid;
-    if (!slice_is(exchange->parts[0], sysid))
-        exchange_refuse(exchange, "node_not_found", "the only node is %s", sysid);
-    else if (api_whose(exchange))
-        look(exchange, look_at_node, reply_out);
-}
-
-typedef struct Slots {
-    const JsonIn *body;
-    NodeSlots slots;
-    Problem why;
-    Err err;
-} Slots;
-
-static void look_at_slots(Call *call, Daemon *daemon)
-{
-    Exchange *exchange = call->context;
-    Slots *slots = exchange->state;
-    slots->slots = slots_copy(&exchange->arena, node_own_slots(daemon_node(daemon)));
-    slots->err = slots_read(slots->body, &exchange->arena, &slots->slots, &slots->why);
-}
-
-static void slots_defined(Exchange *exchange, Call *call)
-{
-    if (call->err)
-        exchange_failed(exchange, call);
-    else
-        look(exchange, look_at_node, reply_out);
-}
-
-static void slots_looked_at(Exchange *exchange, Call *call)
-{
-    const Slots *slots = exchange->state;
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
-    if (slots->err) {
-        exchange_problem(exchange, &slots->why);
-        return;
-    }
-    Call *next = exchange_call(exchange, CALL_EVENT, slots_defined);
-    Buf packed = { 0 };
-    slots_pack(&packed, &slots->slots);
-    next->event.kind = EVENT_DEFINE;
-    next->event.table = SLICE_LITERAL(SLOTS_TABLE);
-    next->event.key = exchange->parts[0];
-    next->event.value = slice_copy(&next->arena, buf_slice(&packed));
-    buf_done(&packed);
-    exchange_send(exchange, next);
-}
-
-void api_node_patch(Exchange *exchange)
-{
-    const char *sysid = daemon_facts(exchange->daemon)->sysid;
-    if (!slice_is(exchange->parts[0], sysid)) {
-        exchange_refuse(exchange, "node_not_found", "the only node is %s", sysid);
-        return;
-    }
-    Slots *slots = ARENA_NEW(&exchange->arena, Slots);
-    slots->body = api_body(exchange, &exchange->arena, false);
-    exchange->state = slots;
-    if (slots->body && api_whose(exchange))
-        look(exchange, look_at_slots, slots_looked_at);
 }
 
 /* --- Numbers

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_node.h - the node itself: settings, nodes, numbers, health. */
+/* api_node.h - the node itself: settings, numbers, health. */
 #ifndef SERVE_API_NODE_H
 #define SERVE_API_NODE_H
 
@@ -7,9 +7,6 @@
 
 void api_config_get(Exchange *exchange);
 void api_config_patch(Exchange *exchange);
-void api_nodes(Exchange *exchange);
-void api_node_get(Exchange *exchange);
-void api_node_patch(Exchange *exchange);
 void api_stats(Exchange *exchange);
 void api_metrics(Exchange *exchange);
 void api_index(Exchange *exchange);

@@ -6,6 +6,7 @@
 #include "base/times.h"
 #include "core/event.h"
 #include "core/group.h"
+#include "core/node_drain.h"
 #include "core/operation.h"
 #include "core/tenant.h"
 #include "serve/alert_rule.h"
@@ -201,6 +202,16 @@ static void show_slots(JsonOut *json, Slice key, Slice value)
     pairs_json(json, "queues", slots.queues, true);
 }
 
+static void show_drain(JsonOut *json, Slice key, Slice value)
+{
+    NodeDrain drain;
+    (void)key;
+    if (drain_unpack(value, &drain))
+        return;
+    json_time(json, "since", drain.since_ms);
+    json_text(json, "reason", drain.reason);
+}
+
 /* Values of processors are JSON texts; they name variables of their commands, too. */
 static void show_processor(JsonOut *json, Slice key, Slice value)
 {
@@ -224,6 +235,7 @@ static const struct Watched {
     { GROUP_TABLE, "group", show_group },
     { OPERATION_TABLE, "operation", show_operation },
     { SLOTS_TABLE, "node", show_slots },
+    { DRAIN_TABLE, "node_drain", show_drain },
     { PROCESSOR_TABLE, "processor", show_processor },
 };
 #define WATCHED (sizeof watched / sizeof *watched)

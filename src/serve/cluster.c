@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "core/peer.h"
+#include "serve/api_nodes.h"
 #include "serve/inside.h"
 #include "serve/relay.h"
 #include "serve/store_await.h"
@@ -62,6 +63,8 @@ struct ClusterLink {
 static Renewal renewal_of(ClusterLink *link, Buf *facts)
 {
     pthread_mutex_lock(&link->lock);
+    load_average(link->facts.load);
+    link->facts.at_ms = clock_now().wall_ms;
     peer_pack(facts, &link->facts);
     Renewal renewal = { .sysid = slice_text(link->daemon->identity.sysid),
                         .number = link->daemon->identity.number,
@@ -90,9 +93,13 @@ static void first_facts(ClusterLink *link)
                                .pid = (uint32_t)getpid(),
                                .started_ms = clock_now().wall_ms,
                                .host = slice_text(link->host),
-                               .version = SLICE_LITERAL(PAWL_VERSION),
-                               .listen = slice_text(daemon->listen) };
+                               .version = SLICE_LITERAL(PAWL_VERSION) };
     link->lease_ms = daemon->options.settings.lease_ms;
+}
+
+static void last_change(void *context, const Change *change)
+{
+    *(uint64_t *)context = change->change;
 }
 
 Err cluster_begin(Daemon *daemon, Error *why)
@@ -113,6 +120,10 @@ Err cluster_begin(Daemon *daemon, Error *why)
     Err err = store_await(daemon->store_url, &options, &link->store, why);
     if (!err)
         err = renew(link, &link->row, why);
+    /* Before definitions are read: what changes meanwhile is told again, none is missed.
+     */
+    if (!err)
+        err = link->store->kind->changes(link->store, 0, last_change, &link->change, why);
     if (!err && link->row.number != daemon->identity.number)
         err = identity_number(daemon->data_dir, &daemon->identity,
                               (uint16_t)link->row.number, why);
@@ -267,20 +278,11 @@ static void *link_run(void *context)
     return NULL;
 }
 
-static void last_change(void *context, const Change *change)
-{
-    *(uint64_t *)context = change->change;
-}
-
 void cluster_start(Daemon *daemon)
 {
     ClusterLink *link = daemon->cluster_link;
-    Error why = { 0 };
     if (!link)
         return;
-    /* What was read at the start may be told again; nothing is missed. */
-    if (link->store->kind->changes(link->store, 0, last_change, &link->change, &why))
-        link->change = 0;
     pthread_create(&link->thread, NULL, link_run, link);
     link->running = true;
 }
@@ -356,6 +358,7 @@ static void say_facts(Daemon *daemon)
     link->facts.slots = node.slots;
     link->facts.used = node.slots_used;
     link->facts.ready = node.spare;
+    link->facts.listen = slice_text(daemon->listen);
     link->facts.draining = node.draining || daemon->stop || daemon->leaving;
     buf_clear(&link->loads);
     buf_add_slice(&link->loads, relay_loads(daemon));

@@ -94,6 +94,11 @@ static const Shape shapes[] = {
                      "NewJob") "}]}" },
     { "Node",
       "{\"type\":\"object\",\"properties\":{\"sysid\":" STRING ",\"number\":" NUMBER
+      ",\"state\":{\"type\":\"string\",\"enum\":[\"up\",\"draining\",\"stopped\","
+      "\"lost\"]},\"epoch\":{\"type\":[\"integer\",\"null\"]},"
+      "\"lease_left_ms\":{\"type\":[\"integer\",\"null\"]},\"controller\":" BOOL
+      ",\"drain\":{\"type\":[\"object\",\"null\"],\"properties\":{\"since\":" STRING
+      ",\"reason\":" STRING "}}"
       ",\"host\":" STRING ",\"pid\":" NUMBER ",\"version\":" STRING ",\"listen\":" STRING
       ",\"data\":" STRING ",\"store\":" STRING
       ",\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
@@ -300,6 +305,8 @@ static const Shape shapes[] = {
     { "NodeSlots", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                    "\"slots\":" NUMBER0 ",\"queues\":{\"type\":[\"object\",\"null\"],"
                    "\"additionalProperties\":" NUMBER0 "}}}" },
+    { "NodeDrain", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+                   "\"reason\":" STRING "}}" },
     { "Nothing", "{\"type\":\"object\",\"additionalProperties\":false}" },
     { "Forward",
       "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"to\"],"

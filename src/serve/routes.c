@@ -16,6 +16,7 @@
 #include "serve/api_lines.h"
 #include "serve/api_logs.h"
 #include "serve/api_node.h"
+#include "serve/api_nodes.h"
 #include "serve/api_operations.h"
 #include "serve/api_processors.h"
 #include "serve/api_queues.h"
@@ -248,13 +249,19 @@ const Route routes[] = {
       "delete_alert_rule", "Delete a rule", "tenant", NULL, "NameRemoved", 200, 0 },
     GET(API "/controller", SCOPE_READ, api_controller_get, "get_controller",
         "The controller lock: who has the duties of the cluster", "", "Controller"),
-    GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes", "tenant",
-        "NodeList"),
+    GET(API "/nodes", SCOPE_READ, api_nodes, "list_nodes", "All nodes",
+        "tenant limit cursor", "NodeList"),
     GET(API "/nodes/{sysid}", SCOPE_READ, api_node_get, "get_node",
         "One node and what runs there", "tenant", "Node"),
     { METHOD_PATCH, SCOPE_ADMIN, API "/nodes/{sysid}", api_node_patch, "patch_node",
-      "Slots of this node, and of queues on it; null takes one back", "tenant",
-      "NodeSlots", "Node", 200, 0 },
+      "Slots of a node, and of queues on it; null takes one back", "tenant", "NodeSlots",
+      "Node", 200, 0 },
+    { METHOD_POST, SCOPE_ADMIN, API "/nodes/{sysid}/drain", api_node_drain, "drain_node",
+      "It starts nothing more and gives away what waits; 202: it has not heard of it yet",
+      "tenant", "NodeDrain", "Node", 200, 0 },
+    { METHOD_POST, SCOPE_ADMIN, API "/nodes/{sysid}/resume", api_node_resume,
+      "resume_node", "It goes on; 202: it has not heard of it yet", "tenant", "Nothing",
+      "Node", 200, 0 },
     GET(API "/stats", SCOPE_READ, api_stats, "get_stats", "Numbers of now and so far",
         "tenant", "Stats"),
     GET(API "/processors", SCOPE_READ, api_processors_list, "list_processors",
