@@ -88,6 +88,7 @@ typedef struct Postgres {
     Buf scratch;
     int64_t scan_ms; /* how long a page of a query may look; tests make it long */
     uint64_t luck;   /* for waiting times */
+    const struct MoveTable *moved; /* whose rows are on their way: see moving.h */
 } Postgres;
 
 static inline Postgres *postgres_of(Store *store)
