@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_nodes_test.c - the only node of a store of its own: shown, drained, resumed.
- * Several are shown by tests/e2e/test_nodes.py. */
+ * Several are shown by tests/e2e/test_node_drain.py. */
 #include "serve/api_nodes.h"
 
 #include "serve/world_fake.h"
