@@ -27,6 +27,7 @@ static const char *const changed[] = {
     "daemon.slots=9",
     "daemon.legacy=on",
     "daemon.grace=1500ms",
+    "daemon.drain=2500ms",
     "daemon.log_level=warn",
     "tls.certificate=/c.pem",
     "tls.key=/k.pem",
