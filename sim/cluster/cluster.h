@@ -11,7 +11,10 @@
  *   K5  at most one node has the duties of the cluster.
  *   K6  a cancellation that was acknowledged holds.
  *   K7  of the jobs with one unique key one runs at a time, and of the requests with one
- *       idempotency key one has its jobs run, wherever they were accepted. */
+ *       idempotency key one has its jobs run, wherever they were accepted.
+ *   K8  what is counted over the cluster is never booked beyond what there is: units of a
+ *       resource, the one instance of a highlander type.
+ *   K9  a group whose members are final has its completion job, and one of them runs. */
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
@@ -105,14 +108,18 @@ typedef struct Member {
     int64_t lease_boot;
     int64_t claims_boot;
     bool rejoin;
+    uint64_t change; /* the last definition that it was told of */
 } Member;
 
-#define KEYS 3 /* of each kind that clients use */
+#define KEYS     3 /* of each kind that clients use */
+#define LICENCES 2
 
 /* What is put wrong into the daemons around the cores, to see that it is seen. */
 typedef enum Flaw {
     FLAW_NONE,
-    FLAW_KEYS_BELIEVED, /* a node takes keys for its own without looking */
+    FLAW_KEYS_BELIEVED,   /* a node takes keys for its own without looking */
+    FLAW_COMPLETED_TWICE, /* ... and completion jobs for the only ones */
+    FLAW_HOME_EVERYWHERE, /* each node takes itself for the home */
     FLAWS,
 } Flaw;
 
@@ -121,6 +128,9 @@ typedef struct Known { /* a job, as clients and processes know it */
     unsigned key;       /* its unique key; 0: none */
     unsigned request;   /* its idempotency key; 0: none */
     uint64_t requested; /* which request that was */
+    bool licence;       /* holds one of LICENCES while it runs */
+    bool highlander;
+    bool completion; /* of the group */
     bool acknowledged;
     bool cancelled; /* and that was acknowledged */
     JobState final; /* 0: not yet seen final */
@@ -138,6 +148,11 @@ typedef struct Cluster {
     Store *store;
     unsigned count;
     Member members[NODES_MAX];
+    unsigned licences; /* held by what runs now */
+    unsigned highlanders;
+    bool grouped;                       /* the group has members */
+    bool defined;                       /* and is to have a completion job */
+    unsigned completions;               /* that ran to their end */
     const Known *running_key[KEYS + 1]; /* who runs with that key */
     uint64_t ran_request[KEYS + 1];     /* which request of that key had its jobs run */
     Map jobs;                           /* Known by id */
@@ -165,6 +180,11 @@ static inline bool reaches_store(const Member *member)
 {
     return member->cluster->time_ms >= member->cut_until_ms;
 }
+
+/* definitions.c */
+void member_definitions(Cluster *cluster); /* what all nodes find in the store */
+void member_load_definitions(Member *member);
+void member_tell_changes(Member *member);
 
 /* member.c */
 void member_open(Member *member); /* may fail: then it is tried again later */

@@ -128,6 +128,7 @@ static void begin(Cluster *cluster)
     cluster->store = store_memory_new();
     store_memory_share(cluster->store);
     store_memory_clock(cluster->store, cluster->time_ms);
+    member_definitions(cluster);
     for (unsigned i = 0; i < cluster->count; i++) {
         Member *member = &cluster->members[i];
         member->cluster = cluster;
@@ -143,8 +144,10 @@ static void run(Cluster *cluster)
         one_step(cluster);
     cluster->calm = true;
     int64_t until_ms = cluster->time_ms + CALM_MS_MAX;
-    while (!cluster->failed && !requests_done(cluster) && cluster->time_ms < until_ms)
+    while (!cluster->failed && !requests_done(cluster) && cluster->time_ms < until_ms) {
+        requests_complete(cluster);
         one_step(cluster);
+    }
     if (!cluster->failed && !requests_done(cluster)) {
         requests_unfinished(cluster);
         violate(cluster, "K1: not all have come to their end", 0);
@@ -160,6 +163,8 @@ static const struct FlawRow {
     const char *breaks; /* what must be seen broken */
 } flaws[FLAWS] = {
     [FLAW_KEYS_BELIEVED] = { "keys-believed", "K7" },
+    [FLAW_COMPLETED_TWICE] = { "completed-twice", "K" },
+    [FLAW_HOME_EVERYWHERE] = { "home-everywhere", "K8" },
 };
 
 static bool run_seed(unsigned long long seed, Flaw flaw, bool print, Cluster *sum)

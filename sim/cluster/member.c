@@ -34,12 +34,13 @@ void member_sync(Member *member)
     member->durable = member->record_count;
 }
 
-/* FLAW_KEYS_BELIEVED: no one looks again whether the key was really free. */
-static void believe_keys(Batch *batch)
+/* No one looks again whether the key was really free. */
+static void believe_keys(Batch *batch, const char *type)
 {
     for (size_t i = 0; i < batch->count; i++) {
         Op *op = &batch->ops[i];
-        if (op->kind != OP_ADD || !(op->job->flags & JOB_UNSURE))
+        if (op->kind != OP_ADD || !(op->job->flags & JOB_UNSURE) ||
+            !slice_is(op->job->type, type))
             continue;
         Job *job = ARENA_NEW(&batch->arena, Job);
         *job = *op->job;
@@ -62,7 +63,9 @@ static void ingest_one(Member *member)
     batch.read_point = (ReadPoint){ member->number, member->applied + 1 };
     OpResult *results = MEM_ARRAY(OpResult, batch.count + 1);
     if (cluster->flaw == FLAW_KEYS_BELIEVED)
-        believe_keys(&batch);
+        believe_keys(&batch, "shell");
+    if (cluster->flaw == FLAW_COMPLETED_TWICE)
+        believe_keys(&batch, "after");
     err = cluster->store->kind->commit(cluster->store, &batch, 1, results, &why);
     assert(!err);
     for (size_t i = 0; i < batch.count; i++) {
@@ -216,8 +219,10 @@ void member_turn(Member *member)
 {
     HeldTurn *turn = MEM_NEW(HeldTurn);
     tell_news(member);
-    if (member->peers_due)
+    if (member->peers_due) {
         tell_peers(member);
+        member_tell_changes(member);
+    }
     node_step(member->node, now_of(member), member->events, member->event_count,
               &turn->out);
     node_check(member->node);
@@ -422,6 +427,7 @@ void member_open(Member *member)
     Load running = { .kind = LOAD_RUNNING,
                      .owner = member->number,
                      .lock = options.sysid };
+    member_load_definitions(member);
     load_into(member, &lanes, node_load_lane);
     load_into(member, &running, node_load_running);
     member_renew(member);

@@ -29,6 +29,8 @@ bool process_alive(const Member *member, JobId id, uint32_t attempt)
 static void gone(Member *member, Process *process)
 {
     Known *known = known_job(member->cluster, process->id);
+    member->cluster->licences -= known->licence;
+    member->cluster->highlanders -= known->highlander;
     if (member->cluster->running_key[known->key] == known)
         member->cluster->running_key[known->key] = NULL;
     process->alive = false;
@@ -49,6 +51,17 @@ static void check_keys(Cluster *cluster, const Known *known)
     *ran = known->requested;
 }
 
+/* K8 */
+static void check_counts(Cluster *cluster, const Known *known)
+{
+    cluster->licences += known->licence;
+    cluster->highlanders += known->highlander;
+    if (cluster->licences > LICENCES)
+        violate(cluster, "K8: more licences in use than there are", known->id);
+    if (cluster->highlanders > 1)
+        violate(cluster, "K8: two instances of a highlander", known->id);
+}
+
 void process_start(Member *member, JobId id, uint32_t attempt)
 {
     Cluster *cluster = member->cluster;
@@ -63,6 +76,7 @@ void process_start(Member *member, JobId id, uint32_t attempt)
         violate(cluster, "K3: runs in two places", id);
     known->runs_on = member;
     check_keys(cluster, known);
+    check_counts(cluster, known);
     cluster->starts++;
     say(cluster, member, "starts", id);
     member->processes[member->process_count++] =
@@ -104,10 +118,13 @@ void processes_step(Member *member)
             process->end_ms <= cluster->time_ms && process->end_ms <= member->deadline_ms;
         if (!ended && !over)
             continue;
-        if (ended)
-            known_job(cluster, process->id)->completed++;
-        else
+        Known *known = known_job(cluster, process->id);
+        if (ended) {
+            cluster->completions += known->completion && !known->completed;
+            known->completed++;
+        } else {
             ending = (Ending){ .kind = END_SIGNALLED, .signal = 9, .progress = -1 };
+        }
         news_add(member,
                  &(NewsItem){ EVENT_ENDED, process->id, process->attempt, ending });
         gone(member, process);

@@ -2,6 +2,7 @@
 /* requests.c - see requests.h. */
 #include "sim/cluster/requests.h"
 
+#include "core/group.h"
 #include "core/unique.h"
 
 #include <stdio.h>
@@ -35,6 +36,14 @@ static Job some_job(Cluster *cluster)
     job.type = SLICE_LITERAL("shell");
     job.queue = rng_percent(&cluster->rng, 50) ? SLICE_LITERAL("a") : SLICE_LITERAL("b");
     job.command = SLICE_LITERAL("true\0");
+    if (rng_percent(&cluster->rng, 15))
+        job.resources = SLICE_LITERAL("licence=1\0");
+    if (rng_percent(&cluster->rng, 8))
+        job.group = SLICE_LITERAL("g");
+    if (rng_percent(&cluster->rng, 6)) {
+        job.type = SLICE_LITERAL("one");
+        job.command = (Slice){ NULL, 0 };
+    }
     if (rng_percent(&cluster->rng, 20))
         job.run_at_ms = cluster->time_ms + (int64_t)rng_below(&cluster->rng, 8000);
     return job;
@@ -128,6 +137,11 @@ static void know(Cluster *cluster, const Job *job)
     Unique unique = { 0 };
     Slice rest = job->request;
     known->id = job->id;
+    known->licence = job->resources.bytes > 0;
+    known->highlander = slice_is(job->type, "one");
+    known->completion = slice_is(job->type, "after");
+    if (known->completion)
+        known->acknowledged = true; /* no one waits for it, but it must come to its end */
     if (unique_read(job->unique, &unique))
         known->key = key_number(unique.key);
     if (rest.bytes) {
@@ -181,7 +195,9 @@ void request_answered(Cluster *cluster, const Effect *effect)
                 node = (uint16_t)cluster->members[k].number;
         acknowledge(cluster, id_from_count(effect->first + i, node));
     }
-    if (!call->add && !effect->err)
+    if (!call->add && !call->id && !effect->err)
+        cluster->grouped = true;
+    if (!call->add && call->id && !effect->err)
         known_job(cluster, call->id)->cancelled = true;
     mem_free(call);
 }
@@ -215,6 +231,26 @@ void requests_look(Cluster *cluster)
     } while (end.cursor);
 }
 
+/* Once no one adds any more: its members end on several nodes, some at once. */
+void requests_complete(Cluster *cluster)
+{
+    Member *member = &cluster->members[rng_below(&cluster->rng, cluster->count)];
+    if (cluster->defined || !member->node || !reaches_store(member) ||
+        cluster->time_ms < member->asleep_until_ms)
+        return;
+    Buf value = { 0 };
+    group_pack(&value, &(GroupDefinition){ .then = SLICE_LITERAL("after") });
+    MEM_PUSH(member->events, member->event_count, member->event_capacity) =
+        (Event){ .kind = EVENT_DEFINE,
+                 .request = call_new(cluster, false, 0)->request,
+                 .table = SLICE_LITERAL(GROUP_TABLE),
+                 .tenant = SLICE_LITERAL("default"),
+                 .key = SLICE_LITERAL("g"),
+                 .value = slice_copy(&member->arena, buf_slice(&value)) };
+    buf_done(&value);
+    cluster->defined = true;
+}
+
 bool requests_done(Cluster *cluster)
 {
     MapEntry entry;
@@ -225,7 +261,9 @@ bool requests_done(Cluster *cluster)
         if (known->cancelled && known->final == JOB_DONE)
             violate(cluster, "K6: it was cancelled", known->id);
     }
-    return true;
+    if (cluster->completions > 1)
+        violate(cluster, "K9: two completion jobs have run", 0);
+    return !cluster->grouped || cluster->completions == 1;
 }
 
 void requests_unfinished(Cluster *cluster)
@@ -241,9 +279,11 @@ void requests_unfinished(Cluster *cluster)
             continue;
         (void)!cluster->store->kind->load(cluster->store, &load, &loaded, &why);
         Job job = loaded.count ? loaded.jobs[0] : job_default();
-        printf("unfinished %s: %s owner=%u attempt=%u lock=" SLICE_FMT "\n",
+        printf("unfinished %s: %s owner=%u attempt=%u lock=" SLICE_FMT " type=" SLICE_FMT
+               " " SLICE_FMT "\n",
                id_text(known->id, id), loaded.count ? state_name(job.state) : "missing",
-               loaded.count ? job_owner(&job) : 0, job.attempt, SLICE_ARG(job.lock));
+               loaded.count ? job_owner(&job) : 0, job.attempt, SLICE_ARG(job.lock),
+               SLICE_ARG(job.type), SLICE_ARG(job.error));
         loaded_done(&loaded);
     }
 }

@@ -9,7 +9,8 @@ void requests_step(Cluster *cluster); /* someone asks something of some node */
 void requests_sent(Cluster *cluster, const Outbox *out, uint32_t node);
 void request_answered(Cluster *cluster, const Effect *effect);
 bool request_adds(const Cluster *cluster, Requester request);
-void requests_look(Cluster *cluster); /* at the store, after each commit: K2, K4 */
+void requests_look(Cluster *cluster);     /* at the store, after each commit: K2, K4 */
+void requests_complete(Cluster *cluster); /* asks for the job that completes the group */
 bool requests_done(Cluster *cluster); /* all that was acknowledged has ended: K1, K6 */
 void requests_unfinished(Cluster *cluster); /* which are not, for people */
 void requests_free(Cluster *cluster);

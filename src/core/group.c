@@ -29,6 +29,7 @@ static const FieldRow rows[] = {
     { 1, offsetof(GroupDefinition, then), FIELD_SLICE },
     { 2, offsetof(GroupDefinition, completion), FIELD_64 },
     { 3, offsetof(GroupDefinition, created_ms), FIELD_64 },
+    { 4, offsetof(GroupDefinition, asked_ms), FIELD_64 },
 };
 
 void group_pack(Buf *out, const GroupDefinition *group)

@@ -22,6 +22,7 @@ typedef struct GroupDefinition {
     Slice then;       /* type of the completion job */
     JobId completion; /* it was added; 0: not yet */
     int64_t created_ms;
+    int64_t asked_ms; /* when `then` was said: another time, another completion */
 } GroupDefinition;
 
 void group_pack(Buf *out, const GroupDefinition *group);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node.c - see node.h. Here: birth, the step, and small tools of the other node_*.c. */
 #include "core/node_drain.h"
+#include "core/node_home.h"
 #include "core/node_inside.h"
 #include "core/node_limits.h"
 #include "core/node_share.h"
@@ -225,6 +226,7 @@ static const struct Definer {
     { GROUP_TABLE, node_define_group, node_load_group_definition },
     { OPERATION_TABLE, node_define_operation, node_load_operation },
     { OWED_TABLE, NULL, node_load_owed },
+    { HOME_TABLE, NULL, node_load_home },
 };
 #define DEFINERS (sizeof definers / sizeof *definers)
 

@@ -3,8 +3,15 @@
  * completion jobs. What must hold:
  *   - counts follow every operation in the turn that decides it, as the store's will;
  *   - the completion job is added in the same batch as the end of the last member and
- *     as the mark that says so: both or neither are there after a crash. */
+ *     as the mark that says so: both or neither are there after a crash.
+ * Where nodes share a store no mirror can be true. There the counts are asked for, behind
+ * the end of a member: whose end the store has last sees all of them final. Two nodes may
+ * see it; the completion job has a key, so that one of theirs runs. Whoever starts or
+ * takes over from another asks for all that are open. */
 #include "core/node_inside.h"
+#include "core/node_share.h"
+
+#define GROUPS_ASKED_MAX 20 /* questions under way */
 
 typedef struct Group {
     Arena arena; /* of everything but then */
@@ -14,7 +21,9 @@ typedef struct Group {
     Buf then;
     JobId completion;
     int64_t created_ms;
+    int64_t asked_ms;
     bool defined;
+    bool due; /* shared: its counts are to be asked for */
 } Group;
 
 static Group *group_of(Node *node, Slice tenant, Slice name)
@@ -64,6 +73,7 @@ static void remember(Group *group, const GroupDefinition *definition)
     group->defined = true;
     group->completion = definition->completion;
     group->created_ms = definition->created_ms;
+    group->asked_ms = definition->asked_ms;
     buf_clear(&group->then);
     buf_add_slice(&group->then, definition->then);
 }
@@ -71,15 +81,19 @@ static void remember(Group *group, const GroupDefinition *definition)
 void node_load_group_definition(Node *node, const Definition *stored)
 {
     GroupDefinition definition;
-    if (!group_unpack(stored->value, &definition))
-        remember(group_of(node, stored->tenant, stored->key), &definition);
+    if (group_unpack(stored->value, &definition))
+        return;
+    Group *group = group_of(node, stored->tenant, stored->key);
+    remember(group, &definition);
+    group->due = true;
+    node->groups_due = node->share != NULL;
 }
 
 static void put(Node *node, const Group *group)
 {
     Buf value = { 0 };
     GroupDefinition definition = { buf_slice(&group->then), group->completion,
-                                   group->created_ms };
+                                   group->created_ms, group->asked_ms };
     group_pack(&value, &definition);
     Op *op = node_op(node, OP_PUT, 0);
     op->table = SLICE_LITERAL(GROUP_TABLE);
@@ -89,20 +103,103 @@ static void put(Node *node, const Group *group)
     buf_done(&value);
 }
 
-/* Every member is final: the completion job, once. */
-static void complete(Node *node, Group *group)
+static bool waits(const Group *group)
 {
-    if (!group->then.bytes || group->completion || !group_total(&group->counts) ||
-        group_open(&group->counts))
+    return group->then.bytes && !group->completion;
+}
+
+/* The key of the completion job among nodes: no client's has a byte like its first. */
+static Slice completion_key(Node *node, const Group *group)
+{
+    Buf key = { 0 };
+    if (node->share) {
+        buf_printf(&key, "\1group " SLICE_FMT " %lld", SLICE_ARG(group->name),
+                   (long long)group->asked_ms);
+        buf_add_char(&key, '\0');
+        buf_printf(&key, "%u", node->options.number);
+        buf_add_char(&key, '\0');
+    }
+    Slice kept = node_keep(node, buf_slice(&key));
+    buf_done(&key);
+    return kept;
+}
+
+/* Every member is final: the completion job, once. */
+static void complete(Node *node, Group *group, const GroupCounts *counts)
+{
+    if (!waits(group) || !group_total(counts) || group_open(counts))
         return;
     Buf payload = { 0 };
-    group_summary(&payload, group->name, &group->counts);
+    group_summary(&payload, group->name, counts);
     Job like = { .tenant = group->tenant };
-    Job child = { .type = node_keep(node, buf_slice(&group->then)),
-                  .payload = node_keep(node, buf_slice(&payload)) };
+    Job child = job_default();
+    child.priority = PRIORITY_UNSET;
+    child.max_retries = RETRIES_OPEN;
+    child.type = node_keep(node, buf_slice(&group->then));
+    child.payload = node_keep(node, buf_slice(&payload));
+    child.request = completion_key(node, group);
     buf_done(&payload);
-    group->completion = node_add_child(node, &like, &child);
+    group->completion = node_add_whole_child(node, &like, &child);
     put(node, group);
+}
+
+/* Its members may all be final. */
+static void look(Node *node, Group *group)
+{
+    if (!node->share) {
+        complete(node, group, &group->counts);
+        return;
+    }
+    group->due = waits(group);
+    node->groups_due = node->groups_due || group->due;
+}
+
+void node_groups_look(Node *node)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->groups, &at, &entry);)
+        look(node, entry.value);
+}
+
+void node_ask_groups(Node *node)
+{
+    MapEntry entry;
+    if (!node->groups_due || node->now.boot_ms < node->groups_boot)
+        return;
+    bool more = false;
+    for (size_t at = 0; map_next(&node->groups, &at, &entry);) {
+        Group *group = entry.value;
+        if (!group->due)
+            continue;
+        if (node->groups_asked >= GROUPS_ASKED_MAX) {
+            more = true;
+            break;
+        }
+        group->due = false;
+        Asked *asked;
+        Effect *effect = node_ask(node, WANT_GROUP, &asked);
+        asked->event.number = entry.key;
+        effect->tenant = node_keep(node, group->tenant);
+        effect->key = node_keep(node, group->name);
+        node->groups_asked++;
+    }
+    node->groups_due = more;
+}
+
+void node_group_loaded(Node *node, const Asked *asked, const Event *answer)
+{
+    Group *group = map_find(&node->groups, asked->event.number);
+    GroupCounts counts;
+    node->groups_asked--;
+    if (!group)
+        return;
+    if (answer->err) {
+        group->due = node->groups_due = true;
+        node->groups_boot = node->now.boot_ms + TICK_MS;
+    } else if (answer->value.bytes == sizeof counts) {
+        memcpy(&counts, answer->value.data, sizeof counts);
+        complete(node, group, &counts);
+    }
 }
 
 void node_group_added(Node *node, const Job *job, uint64_t count)
@@ -133,7 +230,7 @@ void node_group_final(Node *node, const Head *head)
 {
     Group *group = head->group ? map_find(&node->groups, head->group) : NULL;
     if (group)
-        complete(node, group);
+        look(node, group);
 }
 
 void node_define_group(Node *node, const Event *event)
@@ -164,9 +261,10 @@ void node_define_group(Node *node, const Event *event)
     group = group_of(node, event->tenant, event->key);
     definition.completion = 0;
     definition.created_ms = there ? group->created_ms : node->now.wall_ms;
+    definition.asked_ms = node->now.wall_ms;
     remember(group, &definition);
     put(node, group);
-    complete(node, group);
+    look(node, group);
 }
 
 bool node_group(const Node *node, Slice tenant, Slice name, GroupFacts *out)

@@ -58,12 +58,10 @@ void node_last_loaded(Node *node, const Asked *asked, const Event *answer);
 void node_schedules(Node *node);              /* those whose time has come */
 int64_t node_schedules_due(const Node *node); /* wall time of the next; TIME_NEVER */
 void node_schedules_free(Node *node);
-
 /* node_controller.c */
 void node_load_controller(Node *node, const Definition *definition);
 void node_controller(Node *node); /* takes, renews or gives back the lock */
 bool node_controls(const Node *node);
-
 /* node_after.c */
 void node_after_begin(Node *node, Job *job); /* a new job that waits for others */
 void node_after_final(Node *node);           /* a job became final */
@@ -80,6 +78,9 @@ void node_group_final(Node *node, const Head *head); /* behind node_group_moved 
 void node_define_group(Node *node, const Event *event);
 void node_load_group_definition(Node *node, const Definition *stored);
 void node_groups_free(Node *node);
+void node_groups_look(Node *node); /* shared: all that wait for their end */
+void node_ask_groups(Node *node);
+void node_group_loaded(Node *node, const Asked *asked, const Event *answer);
 
 /* node_quota.c */
 void node_quota_added(Node *node, uint32_t tenant, JobState state, uint64_t count);
@@ -153,7 +154,6 @@ static inline bool is_pull(const Running *running)
 {
     return (running->head.flags & JOB_PULL) != 0;
 }
-
 /* node_end.c */
 void node_end_attempt(Node *node, Running *running, const Ending *told);
 void node_ended(Node *node, const Event *event);

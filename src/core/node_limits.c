@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_limits.c - see node_limits.h. Here: who may start, and what he holds. */
 #include "core/node_limits.h"
+
+#include "core/node_home.h"
 #include "core/node_inside.h"
 
 #include "base/text.h"
@@ -93,6 +95,48 @@ static bool charges_of(Node *node, const QueueEntry *entry, const Head *head,
             return false;
     }
     return true;
+}
+
+static bool is_highlander(const Node *node, const Head *head)
+{
+    if (head->flags & JOB_COMMAND)
+        return false;
+    const Handler *handler = node_find_handler(node, head->tenant, head->type);
+    return handler && handler->highlander;
+}
+
+static bool charges_homed(const Admission *admission)
+{
+    for (size_t i = 0; i < admission->charge_count; i++)
+        if (admission->charges[i].manager->resource.def.scope == SCOPE_CLUSTER)
+            return true;
+    return false;
+}
+
+bool node_head_homed(Node *node, const Head *head)
+{
+    Admission admission;
+    if (head->flags & JOB_STAYS)
+        return false; /* it works on this node's disk: counted here */
+    if (is_highlander(node, head))
+        return true;
+    const QueueEntry *entry = node_queue_find(node, head->tenant, head->queue);
+    if (!head->wants && !(entry && entry->def.resources.bytes))
+        return false;
+    (void)charges_of(node, entry, head, &admission);
+    return charges_homed(&admission);
+}
+
+bool node_counts_homed(const Node *node)
+{
+    MapEntry entry;
+    for (size_t at = 0; map_next(&node->managers, &at, &entry);)
+        if (((const Manager *)entry.value)->resource.def.scope == SCOPE_CLUSTER)
+            return true;
+    for (size_t at = 0; map_next(&node->handlers, &at, &entry);)
+        if (((const HandlerEntry *)entry.value)->handler.highlander)
+            return true;
+    return false;
 }
 
 /* --- Backfill
@@ -212,13 +256,13 @@ static Say ask(const Node *node, const QueueEntry *entry, const Lane *lane,
     return kept ? SAY_NOT_ENOUGH : SAY_YES;
 }
 
-/* A highlander handler: at most one instance runs (S3.48). */
-static bool another_runs(const Node *node, const Head *head)
+/* A highlander handler: at most one instance runs (S3.48), over all nodes: at its home.
+ */
+static bool another_may_run(const Node *node, const Head *head)
 {
-    if (head->flags & JOB_COMMAND)
-        return false;
-    const Handler *handler = node_find_handler(node, head->tenant, head->type);
-    return handler && handler->highlander && map_find(&node->types, type_key(head));
+    bool elsewhere = !node_home_here(node) && !(head->flags & JOB_STAYS);
+    return is_highlander(node, head) &&
+           (map_find(&node->types, type_key(head)) || elsewhere);
 }
 
 /* With policy skip nothing is kept for a job: it lacks what it lacks now. */
@@ -232,7 +276,7 @@ static bool waited_for(const QueueEntry *entry, const Lane *lane, const Head *he
 static Say judge(Node *node, const QueueEntry *entry, const Lane *lane, const Head *head,
                  Admission *out)
 {
-    if (another_runs(node, head))
+    if (another_may_run(node, head))
         return SAY_NOT_THIS;
     if (!head->wants && !(entry && entry->def.resources.bytes)) {
         out->charge_count = 0;
@@ -240,6 +284,8 @@ static Say judge(Node *node, const QueueEntry *entry, const Lane *lane, const He
     }
     if (!charges_of(node, entry, head, out))
         return SAY_NOT_THIS;
+    if (!node_home_here(node) && charges_homed(out) && !(head->flags & JOB_STAYS))
+        return SAY_NOT_THIS; /* it is given to the node that counts it */
     Say worst = SAY_YES;
     for (size_t i = 0; i < out->charge_count; i++) {
         Say say = ask(node, entry, lane, head, &out->charges[i]);

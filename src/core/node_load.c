@@ -506,6 +506,9 @@ void node_loaded(Node *node, const Event *event)
     case WANT_RUNNING:
         node_share_running(node, asked, event);
         break;
+    case WANT_GROUP:
+        node_group_loaded(node, asked, event);
+        break;
     case WANT_UNIQUE:
         if (!node_unique_loaded(node, asked, event))
             return;
@@ -553,6 +556,7 @@ void node_duties(Node *node)
     if (node->later && node->now.boot_ms >= node->later_boot)
         node_add_later(node);
     node_ask_after(node);
+    node_ask_groups(node);
     node_ask_operation(node);
     if (node->now.boot_ms >= node->beat_boot)
         beat(node);

@@ -6,6 +6,7 @@
  * A job that changed since the store was asked ends the page: it is asked for again, and
  * acted on only if it still matches. */
 #include "core/node_inside.h"
+#include "core/node_share.h"
 
 #include <stdio.h>
 
@@ -38,7 +39,10 @@ void node_operations_free(Node *node)
 
 static OperationEntry *remember(Node *node, const Operation *operation)
 {
+    OperationEntry *before = map_remove(&node->operations, operation->id);
     OperationEntry *entry = MEM_NEW(OperationEntry);
+    if (before)
+        entry_free(before); /* another node has said how it stands */
     entry->operation = *operation;
     entry->operation.tenant = slice_copy(&entry->arena, operation->tenant);
     entry->operation.query = slice_copy(&entry->arena, operation->query);
@@ -144,7 +148,9 @@ static const Operation *next_operation(const Node *node)
     MapEntry at;
     for (size_t i = 0; map_next(&node->operations, &i, &at);) {
         const Operation *operation = &((OperationEntry *)at.value)->operation;
-        if (operation->state == OPERATION_RUNNING && (!next || operation->id < next->id))
+        if (operation->state == OPERATION_RUNNING &&
+            node_share_sees_to(node, operation->id) &&
+            (!next || operation->id < next->id))
             next = operation;
     }
     return next;
@@ -173,8 +179,9 @@ void node_ask_operation(Node *node)
 static bool settled(const Node *node, const Job *job, uint64_t number)
 {
     bool runs = map_find(&node->running, job->id) != NULL;
-    return runs == state_in(job->state, STATES_OWNED) &&
-           !map_find(&node->pins, job->id) && !node_touched_since(node, job->id, number);
+    bool here = runs == state_in(job->state, STATES_OWNED);
+    return (here || node_share_is_other(node, job)) && !map_find(&node->pins, job->id) &&
+           !node_touched_since(node, job->id, number);
 }
 
 /* Without a reason of its own it is the reason, so that people can see who it was. */

@@ -307,6 +307,7 @@ static bool wanted(const Effect *effect, const Job *job)
     case WANT_GIVEN:
     case WANT_LANES:
     case WANT_RUNNING:
+    case WANT_GROUP:
         break;
     }
     return false;

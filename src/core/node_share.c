@@ -2,6 +2,7 @@
 /* node_share.c - see node_share.h. Here: the lease, giving and asking, mail. */
 #include "core/node_share.h"
 
+#include "core/node_home.h"
 #include "core/node_limits.h"
 #include "core/node_share_state.h"
 #include "core/node_sure.h"
@@ -153,7 +154,7 @@ static const Peer *peer_of(const Share *share, uint32_t number)
     return NULL;
 }
 
-static void mail(Node *node, uint32_t to, const LetterText *text)
+void node_share_mail(Node *node, uint32_t to, const LetterText *text)
 {
     Buf body = { 0 };
     letter_pack(&body, text);
@@ -165,15 +166,15 @@ static void mail(Node *node, uint32_t to, const LetterText *text)
 
 /* --- Giving ------------------------------------------------------------------------ */
 
-/* Whether another node may run it: not what is counted over all of a cluster, not what
+/* Whether any other node may run it: not what is counted over all of them, not what
  * works on the disk of this one, and not what someone is acting on. */
-static bool may_be_given(const Node *node, const Head *head)
+static bool may_be_given(Node *node, const Head *head)
 {
-    bool counted = head->group || (head->flags & JOB_MERGES) || head->wants;
-    return !counted && !(head->flags & JOB_STAYS) && !map_find(&node->pins, head->id);
+    return !(head->flags & JOB_STAYS) && !node_head_homed(node, head) &&
+           !map_find(&node->pins, head->id);
 }
 
-static bool lane_gives(const Node *node, const Lane *lane)
+static bool lane_gives(Node *node, const Lane *lane)
 {
     return !lane->pull && !lane->shut && lane_count(lane) &&
            may_be_given(node, lane_first(lane));
@@ -185,7 +186,7 @@ static uint32_t free_slots(const Node *node)
     return slots > node->slots_used ? slots - node->slots_used : 0;
 }
 
-uint64_t node_share_spare(const Node *node)
+static uint64_t spare(Node *node)
 {
     uint64_t ready = 0;
     MapEntry entry;
@@ -194,6 +195,11 @@ uint64_t node_share_spare(const Node *node)
             ready += lane_count(entry.value);
     uint64_t own = node->draining ? 0 : free_slots(node);
     return ready > own ? ready - own : 0;
+}
+
+uint64_t node_share_spare(const Node *node)
+{
+    return node->share ? node->share->spare : 0;
 }
 
 /* The head of the lane becomes another's. */
@@ -237,7 +243,8 @@ static void give(Node *node, uint32_t to, uint64_t most)
         mem_free(lanes);
     }
     if (ids.bytes)
-        mail(node, to, &(LetterText){ .kind = LETTER_GIVEN, .body = buf_slice(&ids) });
+        node_share_mail(node, to,
+                        &(LetterText){ .kind = LETTER_GIVEN, .body = buf_slice(&ids) });
     buf_done(&ids);
 }
 
@@ -246,7 +253,7 @@ static void take_ask(Node *node, uint32_t from, uint64_t count)
     const Peer *peer = peer_of(node->share, from);
     if (!peer || !peer_alive(peer))
         return;
-    uint64_t half = (node_share_spare(node) + 1) / 2;
+    uint64_t half = (spare(node) + 1) / 2;
     give(node, from, count < half ? count : half);
 }
 
@@ -254,7 +261,7 @@ static void take_ask(Node *node, uint32_t from, uint64_t count)
 static void give_all(Node *node)
 {
     Share *share = node->share;
-    if (!node->draining || !node_share_may_start(node) || !node_share_spare(node))
+    if (!node->draining || !node_share_may_start(node) || !spare(node))
         return;
     for (size_t i = 0; i < share->peer_count; i++) {
         const Peer *peer = &share->peers[(share->turn + i) % share->peer_count];
@@ -301,7 +308,8 @@ static void ask_for_jobs(Node *node)
     if (!peer)
         return;
     uint64_t count = room + share->pace < ASK_MOST ? room + share->pace : ASK_MOST;
-    mail(node, peer->number, &(LetterText){ .kind = LETTER_ASK, .count = count });
+    node_share_mail(node, peer->number,
+                    &(LetterText){ .kind = LETTER_ASK, .count = count });
     share->ask_boot = now + ASK_EVERY_MS;
     share->busy_boot = now + MS_PER_S;
 }
@@ -368,6 +376,14 @@ static void refuse_call(Node *node, Requester request, uint32_t number)
     buf_done(&text);
 }
 
+bool node_share_sees_to(const Node *node, JobId id)
+{
+    if (!node->share || id_node(id) == node->options.number)
+        return true;
+    const Peer *peer = peer_of(node->share, id_node(id));
+    return node_share_controls(node) && !(peer && peer_alive(peer));
+}
+
 bool node_share_is_other(const Node *node, const Job *job)
 {
     return node->share && job_owner(job) != node->options.number &&
@@ -381,9 +397,10 @@ static void call(Node *node, const RemoteCall *from, const Event *event)
     *call = *from;
     call->until_boot = node->now.boot_ms + ANSWER_WAIT_MS;
     map_put(&node->share->calls, ++node->share->token, call);
-    mail(node, call->node,
-         &(LetterText){
-             .kind = LETTER_CALL, .token = node->share->token, .call = *event });
+    node_share_mail(node, call->node,
+                    &(LetterText){ .kind = LETTER_CALL,
+                                   .token = node->share->token,
+                                   .call = *event });
     node->share->busy_boot = call->until_boot;
 }
 
@@ -485,7 +502,7 @@ void node_share_answers(Node *node)
             text.problem = slice_text(effect->problem);
         uint32_t to = (uint32_t)(effect->request >> 48) & 0x7fff;
         effect->request = 0;
-        mail(node, to, &text);
+        node_share_mail(node, to, &text);
         buf_done(&job);
     }
 }
@@ -497,7 +514,7 @@ void node_share_post(Node *node, const Event *event)
 {
     if (!node->share)
         return;
-    mail(node, (uint32_t)event->number,
+    node_share_mail(node, (uint32_t)event->number,
          &(LetterText){ .kind = LETTER_WORD, .body = event->body });
     node->share->busy_boot = node->now.boot_ms + ANSWER_WAIT_MS;
 }
@@ -582,6 +599,7 @@ void node_share_duties(Node *node)
     node_share_take_over(node);
     node_share_look_running(node);
     node_share_look_lanes(node);
+    node_home_duties(node);
     give_all(node);
     ask_for_jobs(node);
     ask_given(node);
@@ -590,6 +608,7 @@ void node_share_duties(Node *node)
         node->after_due = true; /* its parents may have ended elsewhere */
         node->share->after_boot = node->now.boot_ms + MS_PER_S;
     }
+    node->share->spare = spare(node);
 }
 
 int64_t node_share_wake(const Node *node)

@@ -27,6 +27,9 @@ bool node_share_unsettled(const Node *node);
 /* True: the job is another node's, which was written to; it answers the request. */
 bool node_share_forwards(Node *node, const Event *event, const Job *job);
 
+/* Whether what has this id is for this node to go on with: it is its own, or that node is
+ * gone and this one has the duties of the cluster. */
+bool node_share_sees_to(const Node *node, JobId id);
 /* Whether a job that is not final is another node's. */
 bool node_share_is_other(const Node *node, const Job *job);
 /* Its owner cancels it, if it waits; then node_unique_called. */
@@ -42,6 +45,6 @@ void node_share_running(Node *node, const Asked *asked, const Event *answer);
 void node_share_lanes(Node *node, const Asked *asked, const Event *answer);
 
 /* Jobs that others could have of this node now. */
-uint64_t node_share_spare(const Node *node);
+uint64_t node_share_spare(const Node *node); /* after its last step */
 
 #endif

@@ -32,7 +32,8 @@ typedef struct Share {
     int64_t pace_boot;
     uint64_t pace; /* jobs started in the last second */
     uint64_t started;
-    Buf given; /* ids that are to be asked for, 8 bytes each */
+    uint64_t spare; /* jobs that others could have */
+    Buf given;      /* ids that are to be asked for, 8 bytes each */
     size_t given_asked;
     bool given_loading;
     int64_t given_boot;
@@ -41,12 +42,19 @@ typedef struct Share {
     int64_t lanes_boot;
     bool running_due; /* attempts of others may be among its own jobs */
     bool running_loading;
-    Map calls; /* RemoteCall by token */
+    Home home;             /* node_home.c: as the store last said */
+    uint64_t home_left;    /* the count up to which it was left to another */
+    int64_t home_boot;     /* when jobs are next given to it */
+    int64_t home_put_boot; /* not before: no one has it */
+    Map calls;             /* RemoteCall by token */
     uint64_t token;
     TakenNode *taken;
     size_t taken_count;
     size_t taken_capacity;
 } Share;
+
+/* node_share.c */
+void node_share_mail(Node *node, uint32_t to, const LetterText *text);
 
 /* node_share_take.c */
 void node_share_take_over(Node *node);

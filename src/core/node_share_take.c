@@ -8,6 +8,7 @@
  * node had accepted may come in when its journal is read. */
 #include "core/node_share_state.h"
 
+#include "core/node_home.h"
 #include "core/node_limits.h"
 
 #define TAKE_STEP     1000
@@ -34,6 +35,7 @@ static void take_step(Node *node, const Peer *peer)
     node_ask(node, WANT_LANES, &asked)->owner = node->options.number;
     node->next_due_ms = INT64_MIN; /* all that waits for its time is asked for again */
     node->some_wait = node->after_due = true;
+    node_groups_look(node);
 }
 
 /* Attempts of others among its own jobs: whoever began them is gone, be it the node whose
@@ -76,6 +78,7 @@ static void look_at(Node *node, const Peer *peer)
         Op *op = node_op(node, OP_FENCE, 0);
         op->node = peer->number;
         op->count = peer->epoch;
+        node_home_fenced(node, peer->number);
         take_step(node, peer);
         taken->epoch = peer->epoch;
         taken->boot_ms = 0;

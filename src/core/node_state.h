@@ -139,6 +139,9 @@ struct Node {
     uint64_t touched_before_up_to;
     int64_t reload_boot;   /* lanes whose load failed are asked again then */
     Map groups;            /* by group_number: node_group.c */
+    bool groups_due;       /* some group is */
+    uint32_t groups_asked; /* questions under way */
+    int64_t groups_boot;   /* not before */
     bool some_wait;        /* a job may wait for another */
     bool after_due;        /* there may be children to look at */
     bool after_loading;    /* they are asked for */

@@ -3,6 +3,7 @@
 #include "core/peer.h"
 
 #include "base/fields.h"
+#include "base/text.h"
 
 #include <stddef.h>
 
@@ -40,4 +41,18 @@ Err peer_unpack(Slice packed, PeerFacts *out)
         return ERR_CORRUPT;
     *out = facts;
     return ERR_OK;
+}
+
+void home_write(Buf *out, const Home *home)
+{
+    buf_printf(out, "%u %llu", home->node, (unsigned long long)home->count);
+}
+
+Home home_read(Slice text)
+{
+    int64_t node;
+    int64_t count;
+    if (int_parse(slice_cut(&text, ' '), &node) || int_parse(text, &count))
+        return (Home){ 0 };
+    return (Home){ (uint32_t)node, (uint64_t)count };
 }

@@ -42,6 +42,19 @@ typedef struct Peer {
     PeerFacts facts;
 } Peer;
 
+/* Which node books what is counted over the whole cluster: a definition of the store that
+ * changes hands as jobs do. It is written by who has it, or by who has fenced that one;
+ * stores refuse any other (cluster_home_free). */
+#define HOME_TABLE "home"
+
+typedef struct Home {
+    uint32_t node;  /* 0: no one yet */
+    uint64_t count; /* of the times it changed hands */
+} Home;
+
+void home_write(Buf *out, const Home *home);
+Home home_read(Slice text); /* what cannot be read is no one */
+
 static inline bool peer_alive(const Peer *peer)
 {
     return peer->left_ms > 0 && !peer->fenced && peer->epoch;

@@ -322,8 +322,9 @@ static void tell_changes(Daemon *daemon, const ClusterNews *news)
 {
     for (size_t i = 0; i < news->change_count; i++) {
         const Change *change = &news->changes[i];
-        if (change->node == daemon->identity.number)
-            continue; /* it said so itself */
+        if (change->node == daemon->identity.number &&
+            !slice_is(change->table, HOME_TABLE))
+            continue; /* it said so itself; but the home may be refused */
         Event *event = daemon_event(daemon, EVENT_CHANGE);
         event->table = slice_copy(&daemon->step, change->table);
         event->tenant = slice_copy(&daemon->step, change->definition.tenant);

@@ -2,6 +2,8 @@
 /* cluster.c - see cluster.h. */
 #include "store/cluster.h"
 
+#include "core/peer.h"
+
 bool cluster_outlives_fence(const Op *op)
 {
     switch (op->kind) {
@@ -72,4 +74,11 @@ void cluster_claim_final(const Op *op, uint32_t node, JobState was, Job *job)
 {
     if (op->kind == OP_MOVE && state_in(was, STATES_FINAL))
         job_set_owner(job, node);
+}
+
+bool cluster_home_free(const Op *op, uint32_t node, Slice now, bool now_fenced)
+{
+    Home was = home_read(now);
+    Home next = home_read(op->value);
+    return next.count == was.count + 1 && (!was.node || was.node == node || now_fenced);
 }

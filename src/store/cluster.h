@@ -65,6 +65,10 @@ bool cluster_needs_owner(const Op *op);
 /* OP_APPLIED, or OP_LOST for a joined node's operation on a job that is another's. */
 OpResult cluster_guard(const Op *op, uint32_t node, const Job *job);
 
+/* Whether `node` may put the next home where `now` stands (core/peer.h): its own, no
+ * one's, or that of a node that is fenced; and only as the very next one. */
+bool cluster_home_free(const Op *op, uint32_t node, Slice now, bool now_fenced);
+
 /* Whose the job is after `op` was applied to it, if `node` has joined. */
 void cluster_claim_final(const Op *op, uint32_t node, JobState was, Job *job);
 

@@ -2,6 +2,8 @@
 /* load.c - see load.h: between the words of the node and those of the store. */
 #include "store/load.h"
 
+#include "core/group.h"
+
 #include "store/store.h"
 
 static LoadKind kind_of(LoadWhat what)
@@ -35,6 +37,8 @@ static LoadKind kind_of(LoadWhat what)
         return LOAD_LANES;
     case WANT_RUNNING:
         return LOAD_RUNNING;
+    case WANT_GROUP:
+        return LOAD_GROUP;
     }
     return LOAD_JOB;
 }
@@ -103,4 +107,21 @@ Err load_match(Store *store, const Load *load, Loaded *out, Error *why)
     else
         *out = loaded;
     return err;
+}
+
+static void take_count(void *context, const GroupCount *count)
+{
+    ((GroupCounts *)context)->of[count->state] = count->count;
+}
+
+Err load_group_counts(Store *store, const Load *load, Loaded *out, Error *why)
+{
+    GroupCounts counts = { 0 };
+    const GroupCount one = { .tenant = load->tenant, .name = load->key };
+    Err err = store->kind->groups(store, &one, take_count, &counts, why);
+    if (err)
+        return err;
+    *out = (Loaded){ .next_due_ms = TIME_NEVER };
+    out->value = slice_copy(&out->arena, slice_of((const char *)&counts, sizeof counts));
+    return ERR_OK;
 }

@@ -29,6 +29,7 @@ typedef enum LoadKind {
     LOAD_INBOX,    /* messages for the node `owner`, oldest first: `letters` */
     LOAD_IDS,      /* the jobs with the ids in `key` (8 bytes each, as they are in memory)
                       that are there and, with an owner, its own */
+    LOAD_GROUP,    /* counts of the group `key` of tenant: `value`, a GroupCounts */
 } LoadKind;
 
 typedef struct Load {
@@ -84,6 +85,10 @@ struct Store;
 
 /* LOAD_MATCH, for every kind of store. */
 MUST_CHECK Err load_match(struct Store *store, const Load *load, Loaded *out, Error *why);
+
+/* LOAD_GROUP, likewise. */
+MUST_CHECK Err load_group_counts(struct Store *store, const Load *load, Loaded *out,
+                                 Error *why);
 
 /* What an EFFECT_LOAD asks for; slices are copied into the arena. */
 Load load_of(const Effect *effect, Arena *arena);

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/pack.h"
+#include "core/peer.h"
 #include "store/memory_inside.h"
 
 #include <assert.h>
@@ -220,7 +221,9 @@ static OpResult apply_definition(Memory *memory, const Op *op, uint32_t node)
     memory_key(&key, parts, 3);
     OpResult result = OP_APPLIED;
     Entry *entry = entries_find(table, buf_slice(&key));
-    if (op->kind == OP_PUT)
+    if (slice_is(op->table, HOME_TABLE) && !memory_home_free(memory, op, node, entry))
+        result = OP_LOST;
+    else if (op->kind == OP_PUT)
         entries_put(table, buf_slice(&key), op->value, 0);
     else if (entry)
         entries_remove(table, entry);

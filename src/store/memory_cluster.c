@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_cluster.c - nodes that share a memory store: leases, mail, changes. */
+#include "core/peer.h"
 #include "store/memory.h"
 #include "store/memory_inside.h"
 
@@ -151,6 +152,15 @@ OpResult memory_fence(Memory *memory, const Op *op)
     lease.controls = 0;
     lease_change(memory, entry, &lease);
     return OP_APPLIED;
+}
+
+bool memory_home_free(const Memory *memory, const Op *op, uint32_t node,
+                      const Entry *entry)
+{
+    MemLease lease = { 0 };
+    Slice now = entry ? buf_slice(&entry->value) : (Slice){ NULL, 0 };
+    bool known = memory_lease_of(memory, home_read(now).node, &lease);
+    return cluster_home_free(op, node, now, !known || lease.fenced);
 }
 
 OpResult memory_take(Memory *memory, const Op *op, uint32_t node)

@@ -83,6 +83,8 @@ bool memory_lease_of(const Memory *memory, uint32_t node, MemLease *out);
 OpResult memory_mail(Memory *memory, const Op *op, uint32_t node);
 OpResult memory_taken(Memory *memory, const Op *op, uint32_t node);
 OpResult memory_fence(Memory *memory, const Op *op);
+bool memory_home_free(const Memory *memory, const Op *op, uint32_t node,
+                      const Entry *entry);
 OpResult memory_take(Memory *memory, const Op *op, uint32_t node);
 OpResult memory_join(Memory *memory, const Op *op, uint32_t node);
 void memory_defined(Memory *memory, Slice key, uint32_t node);

@@ -117,6 +117,7 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_UNIQUE:
     case LOAD_MATCH:
     case LOAD_INBOX:
+    case LOAD_GROUP:
         break;
     }
     return false;
@@ -233,6 +234,8 @@ Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
     *out = (Loaded){ .next_due_ms = TIME_NEVER };
     if (load->kind == LOAD_MATCH)
         return load_match(store, load, out, why);
+    if (load->kind == LOAD_GROUP)
+        return load_group_counts(store, load, out, why);
     if (load->kind == LOAD_KEY)
         load_key(memory, load, out);
     else if (load->kind == LOAD_ATTEMPTS)

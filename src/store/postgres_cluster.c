@@ -2,6 +2,7 @@
 /* postgres_cluster.c - see postgres_cluster.h. */
 #include "store/postgres_cluster.h"
 
+#include "core/peer.h"
 #include "store/postgres_held.h"
 
 #define NOW_MS "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
@@ -165,6 +166,24 @@ static OpResult mail_taken(Postgres *pg, const Op *op, uint32_t node)
         &pg->link, "DELETE FROM pawl.inbox WHERE number = $1 AND node = $2::int8",
         &pg->params);
     return changed ? OP_APPLIED : OP_MISSING;
+}
+
+/* Under a lock to the end of the commit: only one changes it at a time. */
+bool pgcluster_home_free(Postgres *pg, const Op *op, uint32_t node)
+{
+    Buf now = { 0 };
+    PQclear(link_query(&pg->link, "SELECT pg_advisory_xact_lock(1885435756, 2)", NULL));
+    param_bytes(&pg->params, op->table);
+    PGresult *result = link_query(
+        &pg->link, "SELECT value FROM pawl.definition WHERE kind = $1", &pg->params);
+    if (result && PQntuples(result))
+        buf_add_slice(&now, field_bytes(result, 0, 0));
+    PQclear(result);
+    uint32_t home = home_read(buf_slice(&now)).node;
+    bool is_free =
+        cluster_home_free(op, node, buf_slice(&now), !home || is_fenced(pg, home));
+    buf_done(&now);
+    return is_free;
 }
 
 OpResult pgcluster_op(Postgres *pg, const Op *op, uint32_t node)

@@ -18,6 +18,7 @@ void pgcluster_reset(Postgres *pg);  /* at the end of a commit */
 void pgcluster_notify(Postgres *pg);
 
 /* MAIL, TAKEN, FENCE, TAKE, JOIN. */
+bool pgcluster_home_free(Postgres *pg, const Op *op, uint32_t node);
 OpResult pgcluster_op(Postgres *pg, const Op *op, uint32_t node);
 
 /* A definition was written or removed. */

@@ -3,6 +3,7 @@
 #include "store/postgres_commit.h"
 
 #include "base/rng.h"
+#include "core/peer.h"
 #include "core/resource.h"
 #include "store/postgres_booking.h"
 #include "store/postgres_cluster.h"
@@ -216,6 +217,8 @@ static void purge(Postgres *pg, const Op *op)
 static OpResult define(Postgres *pg, const Op *op, uint32_t node)
 {
     bool put = op->kind == OP_PUT;
+    if (slice_is(op->table, HOME_TABLE) && !pgcluster_home_free(pg, op, node))
+        return OP_LOST;
     param_bytes(&pg->params, op->table);
     param_bytes(&pg->params, op->tenant);
     param_bytes(&pg->params, op->key);

@@ -2,6 +2,7 @@
 /* sqlite_cluster.c - see sqlite_cluster.h. */
 #include "store/sqlite_cluster.h"
 
+#include "core/peer.h"
 #include "store/sqlite_held.h"
 
 typedef struct LeaseRow {
@@ -138,6 +139,22 @@ static OpResult mail_taken(Db *db, const Op *op, uint32_t node)
     sqlite3_bind_int64(stmt, 1, (int64_t)op->count);
     sqlite3_bind_int64(stmt, 2, node);
     return changed(db, stmt) ? OP_APPLIED : OP_MISSING;
+}
+
+bool sqlite_home_free(Sqlite *sqlite, const Op *op, uint32_t node)
+{
+    LeaseRow lease = { 0 };
+    Buf now = { 0 };
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_DEFINITIONS);
+    db_bind_key(stmt, 1, op->table);
+    if (db_row(&sqlite->db, stmt))
+        buf_add(&now, sqlite3_column_blob(stmt, 2),
+                (size_t)sqlite3_column_bytes(stmt, 2));
+    sqlite3_reset(stmt);
+    bool known = lease_of(sqlite, home_read(buf_slice(&now)).node, &lease);
+    bool is_free = cluster_home_free(op, node, buf_slice(&now), !known || lease.fenced);
+    buf_done(&now);
+    return is_free;
 }
 
 OpResult sqlite_cluster_op(Sqlite *sqlite, const Op *op, uint32_t node)

@@ -13,6 +13,7 @@ bool sqlite_joined(Sqlite *sqlite, uint32_t node);
 bool sqlite_fenced(Sqlite *sqlite, uint32_t node);
 
 /* MAIL, TAKEN, FENCE, TAKE, JOIN */
+bool sqlite_home_free(Sqlite *sqlite, const Op *op, uint32_t node);
 OpResult sqlite_cluster_op(Sqlite *sqlite, const Op *op, uint32_t node);
 
 void sqlite_defined(Db *db, const Op *op, uint32_t node);

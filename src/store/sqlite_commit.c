@@ -2,6 +2,7 @@
 /* sqlite_commit.c - see sqlite_commit.h. */
 #include "store/sqlite_commit.h"
 
+#include "core/peer.h"
 #include "core/resource.h"
 #include "store/sqlite_booking.h"
 #include "store/sqlite_cluster.h"
@@ -281,9 +282,12 @@ static void purge(Sqlite *sqlite, const Op *op)
 /* --- Small tables
  * -------------------------------------------------------------------------- */
 
-static OpResult define(Db *db, const Op *op, uint32_t node)
+static OpResult define(Sqlite *sqlite, const Op *op, uint32_t node)
 {
+    Db *db = &sqlite->db;
     bool put = op->kind == OP_PUT;
+    if (slice_is(op->table, HOME_TABLE) && !sqlite_home_free(sqlite, op, node))
+        return OP_LOST;
     sqlite3_stmt *stmt =
         db_statement(db, put ? SQL_DEFINITION_PUT : SQL_DEFINITION_REMOVE);
     db_bind_key(stmt, 1, op->table);
@@ -357,7 +361,7 @@ static OpResult apply(Sqlite *sqlite, const Op *op, uint32_t node)
         return OP_APPLIED;
     case OP_PUT:
     case OP_DELETE:
-        return define(&sqlite->db, op, node);
+        return define(sqlite, op, node);
     case OP_NODE:
         put_node(&sqlite->db, op);
         return OP_APPLIED;

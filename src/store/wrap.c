@@ -97,6 +97,8 @@ static const char *load_name(LoadKind kind)
         return "load inbox";
     case LOAD_IDS:
         return "load ids";
+    case LOAD_GROUP:
+        return "load group";
     }
     return "load ?";
 }

@@ -84,3 +84,86 @@ def test_one_request_of_an_idempotency_key_has_its_jobs_run(cluster, place):
         assert sorted(job["state"] for job in jobs).count("done") == 2, jobs
         assert all(job["state"] == "done" or job["merged_into"] for job in jobs), jobs
     assert len(marks.read_text().split()) == len(set(marks.read_text().split())) == 8
+
+
+def add_everywhere(cluster, count, **fields):
+    """So many jobs at each node; their ids."""
+    return [daemon.api(PATIENCE).add(**fields)["id"]
+            for daemon in cluster.daemons for _ in range(count)]
+
+
+def peak(path):
+    """How many of those that wrote + and - into the file were there at once."""
+    most = now = 0
+    for sign in path.read_text().split():
+        now += 1 if sign == "+" else -1
+        most = max(most, now)
+    return most
+
+
+def test_a_resource_of_the_cluster_is_never_overbooked(cluster, place):
+    """S3.44: two licences for three nodes with three slots each."""
+    marks = place.path / "licences"
+    api = cluster.daemons[1].api(PATIENCE)
+    answer = api.request("PUT", "/resources/licence",
+                         {"kind": "quantity", "scope": "cluster", "quantity": 2})
+    assert answer.status == 201, answer
+    for daemon in cluster.daemons:
+        wait_for(lambda daemon=daemon:
+                 daemon.api().request("GET", "/resources/licence").status == 200, PATIENCE)
+    ids = add_everywhere(cluster, 4, resources={"licence": 1}, command=[
+        "sh", "-c", f"echo + >> {marks}; sleep 0.2; echo - >> {marks}"])
+    assert {job["state"] for job in settled(api, ids)} == {"done"}
+    assert marks.read_text().split().count("+") == 12
+    assert peak(marks) <= 2
+
+
+def test_one_highlander_runs_in_the_whole_cluster(cluster, place):
+    """S3.48: at most one instance over all nodes; those that wait are one."""
+    marks = place.path / "highlander"
+    api = cluster.daemons[2].api(PATIENCE)
+    answer = api.request("PUT", "/handlers/only", {
+        "lang": "sh", "highlander": True,
+        "body": f"echo + >> {marks}; sleep 0.3; echo - >> {marks}"})
+    assert answer.status == 201, answer
+    for daemon in cluster.daemons:
+        wait_for(lambda daemon=daemon:
+                 daemon.api().request("GET", "/handlers/only").status == 200, PATIENCE)
+    ids = set()
+    for _ in range(3):
+        answers = everywhere(cluster, "/jobs", {"type": "only"})
+        assert {answer.status for answer in answers} <= {200, 201}, answers
+        ids |= {answer.json()["id"] for answer in answers}
+    jobs = settled(api, ids)
+    assert {job["state"] for job in jobs} <= {"done", "cancelled"}
+    assert all(job["state"] == "done" or job["merged_into"] for job in jobs)
+    assert peak(marks) == 1
+    assert marks.read_text().split().count("+") == len(
+        [job for job in jobs if job["state"] == "done"])
+
+
+def test_a_group_over_nodes_is_completed_once(cluster, place):
+    """Members at every node, children that wait for them at another: one completion."""
+    marks = place.path / "completed"
+    api = cluster.daemons[0].api(PATIENCE)
+    answer = api.request("PUT", "/handlers/complete",
+                         {"lang": "sh", "body": f"cat >> {marks}; echo >> {marks}"})
+    assert answer.status == 201, answer
+    parents = add_everywhere(cluster, 2, group="spread", command=["sleep", "0.2"])
+    for id in parents:
+        wait_for(lambda id=id: api.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
+    children = [daemon.api(PATIENCE).add(group="spread", command=["true"],
+                                         after=parents)["id"]
+                for daemon in cluster.daemons]
+    settled(api, parents + children)
+    answer = cluster.daemons[2].api(PATIENCE).request(
+        "PUT", "/groups/spread", {"then": "complete"})
+    assert answer.status in (200, 201), answer
+    group = wait_for(lambda: api.get("/groups/spread")["completion"]
+                     and api.get("/groups/spread"), PATIENCE)
+    assert group["total"] == group["finished"] == 9
+    wait_for(lambda: marks.exists() and marks.read_text().strip(), PATIENCE)
+    for job in api.all(type="complete"):
+        job = api.until(job["id"], seconds=PATIENCE)
+        assert job["state"] == "done" or job["merged_into"], job
+    assert marks.read_text().count('"group":"spread"') == 1
