@@ -181,11 +181,6 @@ static inline bool reaches_store(const Member *member)
     return member->cluster->time_ms >= member->cut_until_ms;
 }
 
-/* definitions.c */
-void member_definitions(Cluster *cluster); /* what all nodes find in the store */
-void member_load_definitions(Member *member);
-void member_tell_changes(Member *member);
-
 /* member.c */
 void member_open(Member *member); /* may fail: then it is tried again later */
 void member_crash(Member *member, bool power);
@@ -196,13 +191,5 @@ void member_ingest(Member *member, size_t most);
 void member_answer(Member *member);
 void member_renew(Member *member);
 void member_close(Member *member);
-
-/* processes.c */
-void process_start(Member *member, JobId id, uint32_t attempt);
-void process_signal(Member *member, JobId id, uint32_t attempt);
-void processes_step(Member *member);
-void processes_end(Member *member); /* all of them, and no one is told */
-bool process_alive(const Member *member, JobId id, uint32_t attempt);
-void news_add(Member *member, const NewsItem *item);
 
 #endif

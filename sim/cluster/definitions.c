@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* definitions.c - what the store of the cluster defines, and how nodes hear of it. */
-#include "sim/cluster/cluster.h"
+/* definitions.c - see definitions.h. */
+#include "sim/cluster/definitions.h"
 
 #include "core/handler.h"
 #include "core/resource.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - `simcluster [--seeds FROM:COUNT] [--trace] | --museum`: see cluster.h. */
-#include "sim/cluster/cluster.h"
+#include "sim/cluster/definitions.h"
+#include "sim/cluster/processes.h"
 #include "sim/cluster/requests.h"
 
 #include <stdio.h>
@@ -163,7 +164,7 @@ static const struct FlawRow {
     const char *breaks; /* what must be seen broken */
 } flaws[FLAWS] = {
     [FLAW_KEYS_BELIEVED] = { "keys-believed", "K7" },
-    [FLAW_COMPLETED_TWICE] = { "completed-twice", "K" },
+    [FLAW_COMPLETED_TWICE] = { "completed-twice", "K9" },
     [FLAW_HOME_EVERYWHERE] = { "home-everywhere", "K8" },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* member.c - one node of the cluster: its turn, journal, keeper, lease; its deaths. */
-#include "sim/cluster/cluster.h"
-
+#include "sim/cluster/definitions.h"
+#include "sim/cluster/processes.h"
 #include "sim/cluster/requests.h"
 
 #include <assert.h>

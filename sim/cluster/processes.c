@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processes.c - what a node's launcher does: see cluster.h. */
-#include "sim/cluster/cluster.h"
+/* processes.c - what a node's launcher does. */
+#include "sim/cluster/processes.h"
 
 void news_add(Member *member, const NewsItem *item)
 {

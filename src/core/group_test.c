@@ -21,13 +21,14 @@ static void a_definition_is_read_as_it_was_written(void **state)
 {
     (void)state;
     Buf packed = { 0 };
-    GroupDefinition told = { SLICE_LITERAL("report"), 77, 1234 };
+    GroupDefinition told = { SLICE_LITERAL("report"), 77, 1234, 1300 };
     group_pack(&packed, &told);
     GroupDefinition read;
     assert_int_equal(group_unpack(buf_slice(&packed), &read), ERR_OK);
     assert_true(slice_is(read.then, "report"));
     assert_int_equal(read.completion, 77);
     assert_int_equal(read.created_ms, 1234);
+    assert_int_equal(read.asked_ms, 1300);
     packed.data[0] = (char)0xff;
     assert_int_equal(group_unpack(buf_slice(&packed), &read), ERR_CORRUPT);
     buf_done(&packed);

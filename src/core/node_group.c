@@ -78,6 +78,18 @@ static void remember(Group *group, const GroupDefinition *definition)
     buf_add_slice(&group->then, definition->then);
 }
 
+static bool waits(const Group *group)
+{
+    return group->then.bytes && !group->completion;
+}
+
+/* Shared: its counts are to be asked for. */
+static void fall_due(Node *node, Group *group)
+{
+    group->due = waits(group);
+    node->groups_due = node->groups_due || group->due;
+}
+
 void node_load_group_definition(Node *node, const Definition *stored)
 {
     GroupDefinition definition;
@@ -85,8 +97,8 @@ void node_load_group_definition(Node *node, const Definition *stored)
         return;
     Group *group = group_of(node, stored->tenant, stored->key);
     remember(group, &definition);
-    group->due = true;
-    node->groups_due = node->share != NULL;
+    if (node->share)
+        fall_due(node, group);
 }
 
 static void put(Node *node, const Group *group)
@@ -101,11 +113,6 @@ static void put(Node *node, const Group *group)
     op->key = node_keep(node, group->name);
     op->value = node_keep(node, buf_slice(&value));
     buf_done(&value);
-}
-
-static bool waits(const Group *group)
-{
-    return group->then.bytes && !group->completion;
 }
 
 /* The key of the completion job among nodes: no client's has a byte like its first. */
@@ -146,19 +153,17 @@ static void complete(Node *node, Group *group, const GroupCounts *counts)
 /* Its members may all be final. */
 static void look(Node *node, Group *group)
 {
-    if (!node->share) {
+    if (node->share)
+        fall_due(node, group);
+    else
         complete(node, group, &group->counts);
-        return;
-    }
-    group->due = waits(group);
-    node->groups_due = node->groups_due || group->due;
 }
 
 void node_groups_look(Node *node)
 {
     MapEntry entry;
     for (size_t at = 0; map_next(&node->groups, &at, &entry);)
-        look(node, entry.value);
+        fall_due(node, entry.value);
 }
 
 void node_ask_groups(Node *node)

@@ -135,11 +135,22 @@ static void give_home(Node *node)
     buf_done(&ids);
 }
 
+/* No one has it, or one who cannot: it was left to a node that was lost meanwhile, or it
+ * came with what the store holds from another store. */
+static bool is_homeless(const Node *node)
+{
+    const Share *share = node->share;
+    for (size_t i = 0; i < share->peer_count; i++)
+        if (share->peers[i].number == share->home.node)
+            return share->peers[i].fenced;
+    return share->home.node != node->options.number;
+}
+
 void node_home_duties(Node *node)
 {
     Share *share = node->share;
-    if (!share->home.node && node_share_controls(node) &&
-        node->now.boot_ms >= share->home_put_boot) {
+    if (node_share_controls(node) && node->now.boot_ms >= share->home_put_boot &&
+        is_homeless(node)) {
         share->home_put_boot = node->now.boot_ms + TICK_MS; /* until that is known */
         put_home(node, node->options.number);
     }

@@ -180,7 +180,9 @@ static bool settled(const Node *node, const Job *job, uint64_t number)
 {
     bool runs = map_find(&node->running, job->id) != NULL;
     bool here = runs == state_in(job->state, STATES_OWNED);
-    return (here || node_share_is_other(node, job)) && !map_find(&node->pins, job->id) &&
+    if (node_share_is_other(node, job))
+        return node_share_reaches(node, job);
+    return here && !map_find(&node->pins, job->id) &&
            !node_touched_since(node, job->id, number);
 }
 

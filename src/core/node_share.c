@@ -390,6 +390,12 @@ bool node_share_is_other(const Node *node, const Job *job)
            !state_in(job->state, STATES_FINAL);
 }
 
+bool node_share_reaches(const Node *node, const Job *job)
+{
+    const Peer *peer = peer_of(node->share, job_owner(job));
+    return (peer && peer_alive(peer)) || (job->flags & JOB_STAYS);
+}
+
 /* The letter is written; the answer comes under its token. */
 static void call(Node *node, const RemoteCall *from, const Event *event)
 {
@@ -515,7 +521,7 @@ void node_share_post(Node *node, const Event *event)
     if (!node->share)
         return;
     node_share_mail(node, (uint32_t)event->number,
-         &(LetterText){ .kind = LETTER_WORD, .body = event->body });
+                    &(LetterText){ .kind = LETTER_WORD, .body = event->body });
     node->share->busy_boot = node->now.boot_ms + ANSWER_WAIT_MS;
 }
 

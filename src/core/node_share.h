@@ -32,6 +32,8 @@ bool node_share_forwards(Node *node, const Event *event, const Job *job);
 bool node_share_sees_to(const Node *node, JobId id);
 /* Whether a job that is not final is another node's. */
 bool node_share_is_other(const Node *node, const Job *job);
+/* Whether its owner can be asked; else it will be another's, unless it stays. */
+bool node_share_reaches(const Node *node, const Job *job);
 /* Its owner cancels it, if it waits; then node_unique_called. */
 void node_share_call_cancel(Node *node, Asked *asked, const Job *job);
 

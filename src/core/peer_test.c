@@ -55,11 +55,26 @@ static void who_is_alive(void **state)
     assert_false(peer_alive(&peer)); /* has not joined */
 }
 
+static void the_home_is_read_back(void **state)
+{
+    (void)state;
+    Buf text = { 0 };
+    home_write(&text, &(Home){ 3, 12 });
+    Home home = home_read(buf_slice(&text));
+    assert_int_equal(home.node, 3);
+    assert_int_equal(home.count, 12);
+    buf_done(&text);
+    static const char *const wrong[] = { "", "3", "x 1", "3 x" };
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(home_read(slice_text(wrong[i])).node, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts_are_read_back),
         cmocka_unit_test(who_is_alive),
+        cmocka_unit_test(the_home_is_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,15 +99,19 @@ static OpResult join_node(Postgres *pg, const Op *op, uint32_t node)
     return OP_APPLIED;
 }
 
-static bool is_fenced(Postgres *pg, uint32_t node)
+static bool has_node(Postgres *pg, const char *sql, uint32_t node)
 {
     param_int(&pg->params, node);
-    PGresult *result = link_query(
-        &pg->link, "SELECT 1 FROM pawl.node WHERE number = $1::int8 AND fenced",
-        &pg->params);
-    bool fenced = result && PQntuples(result);
+    PGresult *result = link_query(&pg->link, sql, &pg->params);
+    bool has = result && PQntuples(result);
     PQclear(result);
-    return fenced;
+    return has;
+}
+
+static bool is_fenced(Postgres *pg, uint32_t node)
+{
+    return has_node(pg, "SELECT 1 FROM pawl.node WHERE number = $1::int8 AND fenced",
+                    node);
 }
 
 /* What may have run first; ready jobs by the lanes of their owner, all others by itself,
@@ -180,8 +184,10 @@ bool pgcluster_home_free(Postgres *pg, const Op *op, uint32_t node)
         buf_add_slice(&now, field_bytes(result, 0, 0));
     PQclear(result);
     uint32_t home = home_read(buf_slice(&now)).node;
-    bool is_free =
-        cluster_home_free(op, node, buf_slice(&now), !home || is_fenced(pg, home));
+    bool holds = has_node(
+        pg, "SELECT 1 FROM pawl.node WHERE number = $1::int8 AND fenced IS NOT true",
+        home);
+    bool is_free = cluster_home_free(op, node, buf_slice(&now), !holds);
     buf_done(&now);
     return is_free;
 }

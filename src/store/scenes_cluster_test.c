@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenes_cluster_test.c - nodes that share a store, scene by scene: see cluster.h and
  * conformance.h. */
+#include "core/peer.h"
 #include "store/cluster.h"
 #include "store/conformance.h"
 
@@ -329,7 +330,6 @@ static void a_fenced_node_keeps_its_promises(Scene *scene)
     assert_int_equal(scene_do(scene, &key), OP_APPLIED);
 }
 
-/* Jobs of a lost node are taken over, once, in steps. */
 /* Work on the disk of a lost node is no one else's. */
 static void what_stays_waits_for_its_node(Scene *scene)
 {
@@ -350,6 +350,7 @@ static void what_stays_waits_for_its_node(Scene *scene)
     assert_int_equal(scene_do(scene, &claim), OP_APPLIED);
 }
 
+/* Jobs of a lost node are taken over, once, in steps. */
 static void jobs_of_a_lost_node_are_taken(Scene *scene)
 {
     uint32_t other = join_two(scene);
@@ -399,6 +400,45 @@ static void a_node_that_returns_joins_anew(Scene *scene)
     Loaded inbox = scene_load(scene, &(Load){ .kind = LOAD_INBOX, .owner = SCENE_NODE });
     assert_int_equal(inbox.letter_count, 0);
     loaded_done(&inbox);
+}
+
+/* --- The home of what is counted over all nodes ------------------------------------ */
+
+static OpResult put_home(Scene *scene, uint32_t by, uint32_t to, uint64_t count)
+{
+    Buf value = { 0 };
+    Op op = scene_op(OP_PUT, 0);
+    op.own = 1;
+    op.table = SLICE_LITERAL(HOME_TABLE);
+    home_write(&value, &(Home){ to, count });
+    op.value = slice_copy(&scene->arena, buf_slice(&value));
+    buf_done(&value);
+    return scene_do_as(scene, by, &op);
+}
+
+/* S3.44: who has it leaves it; no one takes it from a node that is not fenced. */
+static void the_home_is_taken_from_no_one_alive(Scene *scene)
+{
+    uint32_t other = join_two(scene);
+    assert_int_equal(put_home(scene, SCENE_NODE, SCENE_NODE, 1), OP_APPLIED);
+    assert_int_equal(put_home(scene, other, other, 1), OP_LOST);
+    assert_int_equal(put_home(scene, other, other, 2), OP_LOST);
+    assert_int_equal(put_home(scene, SCENE_NODE, other, 3), OP_LOST); /* not the next */
+    assert_int_equal(put_home(scene, SCENE_NODE, other, 2), OP_APPLIED);
+    assert_int_equal(put_home(scene, SCENE_NODE, SCENE_NODE, 3), OP_LOST);
+    assert_int_equal(put_home(scene, other, SCENE_NODE, 3), OP_APPLIED);
+    lose(scene, other);
+    assert_int_equal(put_home(scene, SCENE_NODE, SCENE_NODE, 4), OP_LOST);
+    assert_int_equal(put_home(scene, other, other, 4), OP_APPLIED);
+}
+
+/* As it is in a store that was filled from another one. */
+static void the_home_of_an_unknown_node_is_free(Scene *scene)
+{
+    uint32_t other = join_two(scene);
+    assert_int_equal(put_home(scene, other, 77, 1), OP_APPLIED);
+    assert_int_equal(put_home(scene, SCENE_NODE, SCENE_NODE, 2), OP_APPLIED);
+    assert_int_equal(put_home(scene, other, other, 3), OP_LOST);
 }
 
 /* --- Mail and changes -------------------------------------------------------------- */
@@ -511,6 +551,8 @@ const SceneRow scenes_of_clusters[] = {
     SCENE(jobs_of_a_lost_node_are_taken),
     SCENE(what_stays_waits_for_its_node),
     SCENE(a_node_that_returns_joins_anew),
+    SCENE(the_home_is_taken_from_no_one_alive),
+    SCENE(the_home_of_an_unknown_node_is_free),
     SCENE(mail_arrives_in_order_and_goes_when_taken),
     SCENE(changes_of_definitions_are_told_in_order),
     { NULL, NULL },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenes_links_test.c - what jobs have to do with each other: who waits for whom, groups,
  * unique keys, scene by scene: see conformance.h. */
+#include "core/group.h"
 #include "core/unique.h"
 #include "store/conformance.h"
 
@@ -266,9 +267,25 @@ static uint64_t count_of(Scene *scene, JobState state, uint64_t *out_total)
     return counts[state];
 }
 
+/* As nodes ask: all of it at once. */
+static void expect_loaded_group(Scene *scene, JobState state, uint64_t count,
+                                uint64_t total)
+{
+    GroupCounts counts;
+    Loaded loaded = scene_load(scene, &(Load){ .kind = LOAD_GROUP,
+                                               .tenant = SLICE_LITERAL(SCENE_TENANT),
+                                               .key = SLICE_LITERAL("night") });
+    assert_int_equal(loaded.value.bytes, sizeof counts);
+    memcpy(&counts, loaded.value.data, sizeof counts);
+    assert_int_equal(counts.of[state], count);
+    assert_int_equal(group_total(&counts), total);
+    loaded_done(&loaded);
+}
+
 static void expect_group(Scene *scene, JobState state, uint64_t count, uint64_t total)
 {
     uint64_t found;
+    expect_loaded_group(scene, state, count, total);
     assert_int_equal(count_of(scene, state, &found), count);
     assert_int_equal(found, total);
 }

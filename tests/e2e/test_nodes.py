@@ -101,8 +101,20 @@ def peak(path):
     return most
 
 
+def licensed(cluster, marks):
+    """Jobs with a licence at every node, all of them run; the node that ran them."""
+    ids = add_everywhere(cluster, 4, resources={"licence": 1}, command=[
+        "sh", "-c", f"echo + >> {marks}; sleep 0.2; echo - >> {marks}"])
+    jobs = settled(cluster.daemons[0].api(PATIENCE), ids)
+    assert {job["state"] for job in jobs} == {"done"}
+    assert peak(marks) <= 2
+    [node] = {job["node"] for job in jobs}
+    return node
+
+
 def test_a_resource_of_the_cluster_is_never_overbooked(cluster, place):
-    """S3.44: two licences for three nodes with three slots each."""
+    """S3.44: two licences for three nodes with three slots each; the node that books them is
+    drained and another does so."""
     marks = place.path / "licences"
     api = cluster.daemons[1].api(PATIENCE)
     answer = api.request("PUT", "/resources/licence",
@@ -111,11 +123,16 @@ def test_a_resource_of_the_cluster_is_never_overbooked(cluster, place):
     for daemon in cluster.daemons:
         wait_for(lambda daemon=daemon:
                  daemon.api().request("GET", "/resources/licence").status == 200, PATIENCE)
-    ids = add_everywhere(cluster, 4, resources={"licence": 1}, command=[
-        "sh", "-c", f"echo + >> {marks}; sleep 0.2; echo - >> {marks}"])
-    assert {job["state"] for job in settled(api, ids)} == {"done"}
-    assert marks.read_text().split().count("+") == 12
-    assert peak(marks) <= 2
+    home = licensed(cluster, marks)
+    [booking] = [daemon.api(PATIENCE) for daemon in cluster.daemons
+                 if "data" in daemon.api(PATIENCE).get(f"/nodes/{home}")] # its own, it tells all
+    assert api.request("POST", f"/nodes/{home}/drain").status in (200, 202)
+    wait_for(lambda: booking.request("GET", "/readyz").status == 503, PATIENCE)
+    assert licensed(cluster, marks) != home
+    assert api.request("POST", f"/nodes/{home}/resume").status in (200, 202)
+    wait_for(lambda: booking.request("GET", "/readyz").status == 200, PATIENCE)
+    assert licensed(cluster, marks) != home
+    assert marks.read_text().split().count("+") == 36
 
 
 def test_one_highlander_runs_in_the_whole_cluster(cluster, place):
@@ -142,28 +159,67 @@ def test_one_highlander_runs_in_the_whole_cluster(cluster, place):
         [job for job in jobs if job["state"] == "done"])
 
 
-def test_a_group_over_nodes_is_completed_once(cluster, place):
-    """Members at every node, children that wait for them at another: one completion."""
-    marks = place.path / "completed"
+def group_completed(cluster, place, name, early):
+    """Members at every node, children that wait for them at another. `early`: that it is to
+    be completed is said while all of them are open; else when they are over."""
+    marks, gate = place.path / f"{name}.completed", place.path / f"{name}.gate"
     api = cluster.daemons[0].api(PATIENCE)
-    answer = api.request("PUT", "/handlers/complete",
+    answer = api.request("PUT", f"/handlers/{name}",
                          {"lang": "sh", "body": f"cat >> {marks}; echo >> {marks}"})
     assert answer.status == 201, answer
-    parents = add_everywhere(cluster, 2, group="spread", command=["sleep", "0.2"])
+    parents = add_everywhere(cluster, 1, group=name, command=[
+        "sh", "-c", f"until [ -e {gate} ]; do sleep 0.05; done"])
     for id in parents:
         wait_for(lambda id=id: api.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
-    children = [daemon.api(PATIENCE).add(group="spread", command=["true"],
-                                         after=parents)["id"]
-                for daemon in cluster.daemons]
-    settled(api, parents + children)
-    answer = cluster.daemons[2].api(PATIENCE).request(
-        "PUT", "/groups/spread", {"then": "complete"})
+    members = parents + add_everywhere(cluster, 1, group=name, command=["true"],
+                                       after=parents)
+    for id in members:
+        wait_for(lambda id=id: api.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
+    if not early:
+        gate.touch()
+        settled(api, members)
+    answer = cluster.daemons[2].api(PATIENCE).request("PUT", f"/groups/{name}", {"then": name})
     assert answer.status in (200, 201), answer
-    group = wait_for(lambda: api.get("/groups/spread")["completion"]
-                     and api.get("/groups/spread"), PATIENCE)
-    assert group["total"] == group["finished"] == 9
+    for daemon in cluster.daemons: # a definition reaches all nodes in a moment
+        wait_for(lambda daemon=daemon:
+                 daemon.api().get(f"/groups/{name}")["then"] == name, PATIENCE)
+    gate.touch()
+    group = wait_for(lambda: (lambda now: now["completion"] and now)(
+        api.get(f"/groups/{name}")), PATIENCE)
+    assert group["total"] == group["finished"] == len(members)
     wait_for(lambda: marks.exists() and marks.read_text().strip(), PATIENCE)
-    for job in api.all(type="complete"):
+    for job in api.all(type=name):
         job = api.until(job["id"], seconds=PATIENCE)
         assert job["state"] == "done" or job["merged_into"], job
-    assert marks.read_text().count('"group":"spread"') == 1
+    assert marks.read_text().count(f'"group":"{name}"') == 1
+
+
+def test_a_group_over_nodes_is_completed_once(cluster, place):
+    group_completed(cluster, place, "early", early=True)
+    group_completed(cluster, place, "late", early=False)
+
+
+def test_an_operation_reaches_the_jobs_of_all_nodes(cluster):
+    """S0.75: what matches is acted on wherever it runs or waits, once."""
+    api = cluster.daemons[0].api(PATIENCE)
+    waiting = add_everywhere(cluster, 4, command=["true"], tags=["crowd"],
+                             run_at="2999-01-01T00:00:00Z")
+    running = add_everywhere(cluster, 2, command=["sleep", "600"], tags=["crowd"])
+    for id in waiting + running:
+        wait_for(lambda id=id: api.request("GET", f"/jobs/{id}").status == 200, PATIENCE)
+    for id in running:
+        api.until(id, "running", seconds=PATIENCE)
+    for action, ids, state in (("hold", waiting, "held"), ("cancel", waiting, "cancelled"),
+                               ("kill", running, "cancelled")):
+        query = "tag:crowd state:running" if action == "kill" else "tag:crowd state:deferred,held"
+        answer = cluster.daemons[1].api(PATIENCE).request(
+            "POST", "/operations", {"action": action, "q": query})
+        assert answer.status == 202, answer
+        for daemon in cluster.daemons: # each shows how it stands
+            told = wait_for(lambda daemon=daemon: next(
+                (item for item in daemon.api().get("/operations")["items"]
+                 if item["id"] == answer.json()["id"] and item["state"] != "running"), None),
+                PATIENCE)
+            assert (told["state"], told["acted"], told["refused"]) == ("done", len(ids), 0), told
+        for id in ids:
+            assert api.until(id, state, seconds=PATIENCE)["attempt"] == (action == "kill")

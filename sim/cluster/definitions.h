@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* definitions.h - what the store of the cluster defines, and how nodes hear of it. */
+#ifndef SIM_CLUSTER_DEFINITIONS_H
+#define SIM_CLUSTER_DEFINITIONS_H
+
+#include "sim/cluster/cluster.h"
+
+void member_definitions(Cluster *cluster); /* what all nodes find in the store */
+void member_load_definitions(Member *member);
+void member_tell_changes(Member *member);
+
+#endif
