@@ -72,10 +72,11 @@ static size_t utf8_length(unsigned char lead, uint32_t *out_smallest, uint32_t *
     return 0;
 }
 
-bool utf8_valid(Slice text)
+size_t utf8_prefix(Slice text)
 {
     const unsigned char *at = (const unsigned char *)text.data;
-    for (size_t i = 0; i < text.bytes;) {
+    size_t i = 0;
+    while (i < text.bytes) {
         if (at[i] < 0x80) {
             i++;
             continue;
@@ -84,17 +85,22 @@ bool utf8_valid(Slice text)
         uint32_t point = 0;
         size_t length = utf8_length(at[i], &smallest, &point);
         if (!length || length > text.bytes - i)
-            return false;
+            return i;
         for (size_t k = 1; k < length; k++) {
             if ((at[i + k] & 0xc0) != 0x80)
-                return false;
+                return i;
             point = point << 6 | (at[i + k] & 0x3fu);
         }
         if (point < smallest || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
-            return false;
+            return i;
         i += length;
     }
-    return true;
+    return i;
+}
+
+bool utf8_valid(Slice text)
+{
+    return utf8_prefix(text) == text.bytes;
 }
 
 Err int_parse(Slice text, int64_t *out_value)

@@ -22,6 +22,8 @@ bool queue_name_valid(Slice name);
 /* A name that is also the first word of a path of ours cannot be a tenant. */
 bool tenant_name_valid(Slice name);
 
+/* How many bytes from the start are UTF-8. */
+size_t utf8_prefix(Slice text);
 bool utf8_valid(Slice text);
 
 /* A whole decimal number with an optional sign and nothing after it. */

@@ -115,6 +115,8 @@ static void utf8_is_told_from_all_else_up_to_three_bytes(void **state)
         }
     }
     assert_true(utf8_valid((Slice){ NULL, 0 }));
+    assert_int_equal(utf8_prefix(SLICE_LITERAL("a\xc3\xa9z\xe9\x80")), 4);
+    assert_int_equal(utf8_prefix(SLICE_LITERAL("a\xc3\xa9z")), 4);
 }
 
 static void utf8_of_four_bytes_ends_at_the_last_code_point(void **state)

@@ -15,6 +15,7 @@ static const char *const names[] = { "enabled",
                                      "controller-stale-interval",
                                      "error-handler-job",
                                      NULL };
+static const char *const no_names[] = { NULL };
 #define NAMES (sizeof names / sizeof *names - 1)
 
 #define DECLARATION "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -79,6 +80,15 @@ static void take_value(const Setting *setting, Slice text, JsonIn *out)
     }
 }
 
+/* Whether there is one text in it, however deep. */
+static bool one_text(const XmlIn *at)
+{
+    for (; at->first; at = at->first)
+        if (at->first->next || at->text.bytes)
+            return false;
+    return true;
+}
+
 /* The error handler may stand as 000 draws it, with elements: <module>type:NAME. */
 static Slice text_of(const XmlIn *at)
 {
@@ -114,9 +124,15 @@ static Err read_child(const XmlIn *at, JsonIn *object, Arena *arena, Problem *wh
             return bad(why, at, "stands twice");
     if (at->first && !slice_is(at->name, "error-handler-job"))
         return bad(why, at, "takes text, not elements");
+    if (!one_text(at))
+        return bad(why, at, "names one type: NAME, or <module>type:NAME</module>");
+    if (xml_unknown_attribute(at, no_names))
+        return bad(why, at, "has no attributes: its value is the text in it");
     JsonIn *member = ARENA_NEW(arena, JsonIn);
     member->key = slice_text(setting->name);
     take_value(setting, text_of(at), member);
+    if (setting_rule(setting)->kind == VALUE_BOOL && member->kind != JSON_IN_BOOL)
+        return bad(why, at, "is true or false");
     *last = member;
     object->as.items.count++;
     return ERR_OK;
@@ -132,6 +148,8 @@ Err batch_config_read(Slice document, Arena *arena, const JsonIn **out_object,
                            fault.column, fault.text);
     if (!slice_is(root->space, CONTROL_SPACE) || !slice_is(root->name, "batch-config"))
         return bad(why, root, "is no <batch-config xmlns=\"" CONTROL_SPACE "\">");
+    if (root->text.bytes || xml_unknown_attribute(root, no_names))
+        return bad(why, root, "holds elements, no text or attributes of its own");
     JsonIn *object = ARENA_NEW(arena, JsonIn);
     object->kind = JSON_IN_OBJECT;
     for (const XmlIn *at = root->first; at; at = at->next) {

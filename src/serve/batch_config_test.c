@@ -94,6 +94,14 @@ static void other_documents_are_refused(void **state)
         { HEAD "<enabled>true</enabled>\n<enabled>true</enabled>" TAIL, "twice" },
         { HEAD "<enabled><x/></enabled>" TAIL, "elements" },
         { "<!DOCTYPE x>" HEAD TAIL, "DTD" },
+        { HEAD "<enabled>TRUE</enabled>" TAIL, "line 1, column 42: <enabled> is true" },
+        { HEAD "<enabled value=\"false\">true</enabled>" TAIL, "no attributes" },
+        { HEAD "hello<enabled>true</enabled>" TAIL, "no text" },
+        { "<batch-config xmlns=\"urn://batch-master\" id=\"1\">" TAIL, "attributes" },
+        { HEAD "<error-handler-job><module>type:a</module><x/></error-handler-job>" TAIL,
+          "names one type" },
+        { HEAD "<error-handler-job>a<module>type:b</module></error-handler-job>" TAIL,
+          "names one type" },
     };
     NodeSettings settings = node_settings_default();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

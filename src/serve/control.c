@@ -106,8 +106,11 @@ static Err read_text(const Reading *in, const XmlIn *at, size_t bytes_max, Slice
 static Err read_priority(Reading *in, const XmlIn *at)
 {
     int64_t priority;
-    if (int_parse(at->text, &priority) || priority < PRIORITY_MIN ||
-        priority > PRIORITY_MAX)
+    Slice text;
+    Err err = read_text(in, at, JOB_NAME_MAX, &text);
+    if (err)
+        return err;
+    if (int_parse(text, &priority) || priority < PRIORITY_MIN || priority > PRIORITY_MAX)
         return BAD(in, at, "<priority> is a whole number from %lld to %lld", PRIORITY_MIN,
                    PRIORITY_MAX);
     in->job->priority = priority;
@@ -117,7 +120,11 @@ static Err read_priority(Reading *in, const XmlIn *at)
 static Err read_max_run(Reading *in, const XmlIn *at)
 {
     Error why = { 0 };
-    if (duration_parse(at->text, &in->job->max_run_ms, &why))
+    Slice text;
+    Err err = read_text(in, at, JOB_NAME_MAX, &text);
+    if (err)
+        return err;
+    if (duration_parse(text, &in->job->max_run_ms, &why))
         return BAD(in, at, "<max-run-time>: %.200s", why.text);
     if (in->job->max_run_ms == 0)
         in->job->max_run_ms = 1; /* 0 would be "no limit" */
@@ -129,10 +136,13 @@ static Err read_created(Reading *in, const XmlIn *at)
 {
     Buf zoned = { 0 };
     int64_t wall_ms = 0;
-    buf_add_slice(&zoned, at->text);
+    Slice text;
+    Err err = read_text(in, at, JOB_NAME_MAX, &text);
+    if (err)
+        return err;
+    buf_add_slice(&zoned, text);
     buf_add_char(&zoned, 'Z');
-    bool good =
-        !time_parse(at->text, &wall_ms) || !time_parse(buf_slice(&zoned), &wall_ms);
+    bool good = !time_parse(text, &wall_ms) || !time_parse(buf_slice(&zoned), &wall_ms);
     buf_done(&zoned);
     if (!good || wall_ms < 0 || wall_ms > TIME_WALL_MAX_MS)
         return BAD(in, at, "<created> is a time such as 2010-08-23T14:02:53.03+01:00");
@@ -168,16 +178,19 @@ static Err read_param(Reading *in, const XmlIn *at)
     return ERR_OK;
 }
 
-/* As a child element or as an attribute. */
-static Slice part(const XmlIn *at, const char *name)
+/* As a child element or as an attribute; returns how often it is there. */
+static int part(const XmlIn *at, const char *name, Slice *out)
 {
-    for (const XmlIn *one = at->first; one; one = one->next)
-        if (slice_is(one->name, name))
-            return one->text;
-    for (const XmlIn *one = at->attributes; one; one = one->next)
-        if (slice_is(one->name, name))
-            return one->text;
-    return (Slice){ NULL, 0 };
+    int count = 0;
+    const XmlIn *const lists[] = { at->first, at->attributes };
+    *out = (Slice){ NULL, 0 };
+    for (size_t i = 0; i < 2; i++)
+        for (const XmlIn *one = lists[i]; one; one = one->next)
+            if (slice_is(one->name, name)) {
+                *out = one->text;
+                count++;
+            }
+    return count;
 }
 
 static Err read_notify(Reading *in, const XmlIn *at)
@@ -190,8 +203,10 @@ static Err read_notify(Reading *in, const XmlIn *at)
             return BAD(in, one,
                        "<notify> has an event and a target (to), no <" SLICE_FMT ">",
                        SLICE_ARG(one->name));
-    Slice event = part(at, "event");
-    Slice to = part(at, "to");
+    Slice event;
+    Slice to;
+    if (part(at, "event", &event) > 1 || part(at, "to", &to) > 1)
+        return BAD(in, at, "<notify> has one event and one target (to)");
     if (target_check(event, to, &why))
         return BAD(in, at, "<notify>: %.300s", why.text);
     buf_add_slice(&in->notify, event);
@@ -266,8 +281,22 @@ static uint32_t row_bit(const ElementRow *row)
     return 1u << (row - rows);
 }
 
+static Err check_attributes(const Reading *in, const XmlIn *at, ElementKind kind)
+{
+    static const char *const of_notify[] = { "event", "to", NULL };
+    const char *const *known = kind == ELEMENT_NOTIFY ? of_notify : of_notify + 2;
+    const XmlIn *unknown = xml_unknown_attribute(at, known);
+    if (!unknown)
+        return ERR_OK;
+    return BAD(in, at, "<" SLICE_FMT "> has no attribute \"%.*s\"", SLICE_ARG(at->name),
+               unknown->name.bytes > 80 ? 80 : (int)unknown->name.bytes,
+               unknown->name.data);
+}
+
 static Err read_elements(Reading *in, const XmlIn *root)
 {
+    if (check_attributes(in, root, ELEMENT_NAME))
+        return ERR_INVALID;
     for (const XmlIn *at = root->first; at; at = at->next) {
         const ElementRow *row = row_find(at);
         if (!row)
@@ -275,7 +304,9 @@ static Err read_elements(Reading *in, const XmlIn *root)
         if ((in->seen & row_bit(row)) && row->kind != ELEMENT_NOTIFY)
             return BAD(in, at, "<" SLICE_FMT "> stands twice", SLICE_ARG(at->name));
         in->seen |= row_bit(row);
-        Err err = read_row(in, row, at);
+        Err err = check_attributes(in, at, row->kind);
+        if (!err)
+            err = read_row(in, row, at);
         if (err)
             return err;
     }

@@ -138,6 +138,30 @@ static void what_is_wrong_is_told_with_its_place(void **state)
     refused("<!DOCTYPE x>" HEAD "<module>x</module>" TAIL, "line 1", "DTD");
     assert_string_equal(why.kind->code, "malformed_xml");
     refused(HEAD "<module>x</module>", "line 1", "no element");
+    refused(HEAD "<module>x</mod", "line 1", "ends before");
+    refused(HEAD "<priority>5<x/></priority>" TAIL, "line 1", "text, not");
+    refused(HEAD "<max-run-time>PT5M<x/></max-run-time>" TAIL, "line 1", "text, not");
+    refused(HEAD "<created>2010-08-23T14:02:53Z<x/></created>" TAIL, "line 1",
+            "text, not");
+}
+
+/* What a value is written as an attribute would be lost without a word. */
+static void attributes_of_no_meaning_are_refused(void **state)
+{
+    (void)state;
+    refused(HEAD "\n<module>x</module><priority level=\"9\">5</priority>" TAIL,
+            "line 2, column 19", "<priority> has no attribute \"level\"");
+    refused(
+        "<batch-job xmlns=\"urn://batch-master\" priority=\"9\"><module>x</module>" TAIL,
+        "line 1, column 1", "<batch-job> has no attribute \"priority\"");
+    refused(HEAD "<module>x</module><notify event=\"done\" to=\"command:true\" "
+                 "retry=\"3\"/>" TAIL,
+            "line 1", "<notify> has no attribute \"retry\"");
+    assert_int_equal(load("<batch-job xmlns=\"urn://batch-master\" xml:lang=\"en\" "
+                          "xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\" "
+                          "i:schemaLocation=\"a b\"><module>x</module>"
+                          "<param><size unit=\"kB\">25</size></param>" TAIL),
+                     ERR_OK);
 }
 
 static void a_user_is_asked_for_at_once(void **state) /* S0.22, S0.55 */
@@ -160,6 +184,9 @@ static void notifications_are_checked_when_they_come(void **state) /* S0.44 */
             "event is");
     refused(HEAD "<notify><event>done</event><too>x</too></notify>" TAIL, "line 1",
             "<too>");
+    refused(HEAD "<notify event=\"done\" to=\"command:true\"><event>error</event>"
+                 "</notify>" TAIL,
+            "line 1", "one event");
 }
 
 static void rerun_is_an_empty_element(void **state)
@@ -201,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_type_stands_for_a_module),
         cmocka_unit_test(a_module_stays_in_its_root),
         cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(attributes_of_no_meaning_are_refused),
         cmocka_unit_test(a_user_is_asked_for_at_once),
         cmocka_unit_test(notifications_are_checked_when_they_come),
         cmocka_unit_test(rerun_is_an_empty_element),

@@ -102,10 +102,12 @@ static bool prepare(Drop *drop, Parcel *parcel)
     Problem problem;
     Err err = drop_files_read(&drop->files, &parcel->name, XML_BYTES_MAX + 1,
                               &parcel->document, &why);
-    if (err) {
+    if (err == ERR_INVALID || err == ERR_DENIED)
+        refuse(drop, parcel, why.text);
+    else if (err)
         log_refused(parcel, why.text); /* the disk's fault: it stays, for the next look */
+    if (err)
         return false;
-    }
     Job *job = ARENA_NEW(&parcel->call.arena, Job);
     if (control_read(buf_slice(&parcel->document), &rules, &parcel->call.arena, job,
                      &problem)) {

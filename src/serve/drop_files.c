@@ -17,6 +17,7 @@
 #define KEPT_CHARS     200  /* of a name: the stamp and numbers must fit too */
 #define FAILED_MAX     10000
 #define FOLDER_FLAGS   (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define READ_FLAGS     (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define FAILED_SUFFIX  ".error"
 #define CONTROL_SUFFIX ".xml"
 
@@ -58,27 +59,40 @@ static bool named_well(const char *name)
            strcmp(name + bytes - suffix, CONTROL_SUFFIX) == 0;
 }
 
-static bool long_quiet(const struct stat *file)
+static bool long_quiet(struct timespec changed)
 {
-    int64_t changed_ms = (int64_t)file->st_mtim.tv_sec * MS_PER_S;
+    int64_t changed_ms = (int64_t)changed.tv_sec * MS_PER_S;
     int64_t now_ms = clock_now().wall_ms;
     return changed_ms + QUIET_MS < now_ms || changed_ms > now_ms;
+}
+
+/* What cannot be read, and stays so: a link, a pipe, a file of others that is closed to
+ * us. It is taken all the same: its reading says what is wrong with it. */
+static bool hopeless(int at, const char *name)
+{
+    struct stat file;
+    if (fstatat(at, name, &file, AT_SYMLINK_NOFOLLOW) || S_ISDIR(file.st_mode))
+        return false;
+    return !S_ISREG(file.st_mode) || long_quiet(file.st_ctim);
 }
 
 /* Whether no one has it open for writing: the kernel gives a lease only then. */
 static bool complete(int at, const char *name)
 {
     struct stat file;
-    int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(at, name, READ_FLAGS);
     if (fd < 0)
-        return false;
+        return (errno == EACCES || errno == ELOOP || errno == ENXIO) &&
+               hopeless(at, name);
     bool regular = fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
     bool ready = false;
     if (regular && fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
         fcntl(fd, F_SETLEASE, F_UNLCK);
         ready = true;
     } else if (regular && errno != EAGAIN) {
-        ready = long_quiet(&file); /* not ours, or a file system without leases */
+        ready = long_quiet(file.st_mtim); /* not ours, or a file system without leases */
+    } else if (!regular) {
+        ready = hopeless(at, name);
     }
     close(fd);
     return ready;
@@ -136,14 +150,36 @@ size_t drop_files_taken(DropFiles *files, DropName *out_names, size_t max)
     return count;
 }
 
+static Err open_taken(const DropFiles *files, const DropName *name, int *out_fd,
+                      Error *why)
+{
+    struct stat file;
+    const char *original = drop_original(name);
+    *out_fd = -1;
+    if (fstatat(files->taken_fd, name->name, &file, AT_SYMLINK_NOFOLLOW))
+        return error_errno(why, "cannot look at %.200s", original);
+    if (!S_ISREG(file.st_mode))
+        return error_set(why, ERR_INVALID,
+                         "%.200s is a link, a pipe or the like: a control file is a "
+                         "plain file",
+                         original);
+    *out_fd = openat(files->taken_fd, name->name, READ_FLAGS);
+    if (*out_fd < 0 && errno == EACCES)
+        return error_set(
+            why, ERR_DENIED,
+            "%.200s cannot be read: Permission denied; its owner is user "
+            "%u, its mode %o, and pawl runs as user %u: let that one read it",
+            original, (unsigned)file.st_uid, (unsigned)file.st_mode & 07777u,
+            (unsigned)geteuid());
+    return *out_fd < 0 ? error_errno(why, "cannot open %.200s", original) : ERR_OK;
+}
+
 Err drop_files_read(DropFiles *files, const DropName *name, size_t max, Buf *out,
                     Error *why)
 {
-    int fd = openat(files->taken_fd, name->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(why, "cannot open %.200s", drop_original(name));
-    Err err = ERR_OK;
-    while (out->bytes < max) {
+    int fd;
+    Err err = open_taken(files, name, &fd, why);
+    while (!err && out->bytes < max) {
         ssize_t got = read(fd, buf_room(out, max - out->bytes), max - out->bytes);
         if (got < 0 && errno == EINTR)
             continue;
@@ -153,7 +189,8 @@ Err drop_files_read(DropFiles *files, const DropName *name, size_t max, Buf *out
             break;
         out->bytes += (size_t)got;
     }
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     return err;
 }
 

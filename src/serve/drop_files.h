@@ -32,7 +32,8 @@ size_t drop_files_take(DropFiles *files, DropName *out_names, size_t max);
 /* What is in taken/ already, at most `max`: left there by a daemon that ended. */
 size_t drop_files_taken(DropFiles *files, DropName *out_names, size_t max);
 
-/* The bytes of a taken file, at most `max`. */
+/* The bytes of a taken file, at most `max`. ERR_INVALID: it is no plain file; ERR_DENIED:
+ * it is closed to us. */
 MUST_CHECK Err drop_files_read(DropFiles *files, const DropName *name, size_t max,
                                Buf *out, Error *why);
 

@@ -100,11 +100,64 @@ static void what_is_no_control_file_is_left_alone(void **state)
     put_whole(".xml", "x");
     put_whole("b.xml.tmp", "x");
     assert_int_equal(mkdirat(files.drop_fd, "folder.xml", 0700), 0);
-    assert_int_equal(symlinkat("/etc/passwd", files.drop_fd, "link.xml"), 0);
-    assert_int_equal(mkfifoat(files.drop_fd, "pipe.xml", 0600), 0);
     assert_int_equal(drop_files_take(&files, names, DROP_BATCH), 0);
     assert_true(there(files.drop_fd, "notes.txt"));
-    assert_true(there(files.drop_fd, "link.xml"));
+}
+
+static void expect_unreadable(Err err, const char *words)
+{
+    Buf bytes = { 0 };
+    Error why = { 0 };
+    assert_int_equal(drop_files_read(&files, &names[0], 100, &bytes, &why), err);
+    assert_non_null(strstr(why.text, words));
+    assert_int_equal(bytes.bytes, 0);
+    buf_done(&bytes);
+    drop_files_fail(&files, &names[0], why.text);
+    assert_int_equal(drop_files_taken(&files, names, DROP_BATCH), 0);
+}
+
+/* They would lie there for ever, and no one would know why. */
+static void links_and_pipes_are_set_aside_unread(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/etc/passwd", files.drop_fd, "link.xml"), 0);
+    assert_int_equal(drop_files_take(&files, names, DROP_BATCH), 1);
+    expect_unreadable(ERR_INVALID, "link.xml is a link");
+    assert_int_equal(mkfifoat(files.drop_fd, "pipe.xml", 0600), 0);
+    assert_int_equal(drop_files_take(&files, names, DROP_BATCH), 1);
+    expect_unreadable(ERR_INVALID, "pipe.xml is a link, a pipe");
+    assert_true(there(files.failed_fd, "link.xml.error"));
+    assert_true(there(files.failed_fd, "pipe.xml"));
+}
+
+/* Root may read everything: it is another user here, who owns the folders. */
+static void become(uid_t user)
+{
+    const int fds[] = { files.drop_fd, files.taken_fd, files.failed_fd };
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        assert_int_equal(fchown(fds[i], user, (gid_t)-1), 0);
+    assert_int_equal(seteuid(user), 0);
+}
+
+static void a_file_that_is_closed_to_us_is_set_aside_after_a_while(void **state)
+{
+    (void)state;
+    bool root = geteuid() == 0;
+    put_whole("closed.xml", "<x/>");
+    assert_int_equal(fchmodat(files.drop_fd, "closed.xml", 0, 0), 0);
+    if (root)
+        become(65534);
+    size_t taken = 0;
+    for (int i = 0; i < 600 && !taken;
+         i++) { /* its owner may still be about to open it */
+        taken = drop_files_take(&files, names, DROP_BATCH);
+        usleep(100000);
+    }
+    assert_int_equal(taken, 1);
+    expect_unreadable(ERR_DENIED, "closed.xml cannot be read: Permission denied");
+    assert_true(there(files.failed_fd, "closed.xml.error"));
+    if (root)
+        assert_int_equal(seteuid(0), 0);
 }
 
 static void no_more_are_taken_than_asked_for(void **state)
@@ -173,6 +226,8 @@ int main(void)
         TEST(a_whole_file_is_taken_with_its_name),
         TEST(a_file_that_is_being_written_is_left_alone),
         TEST(what_is_no_control_file_is_left_alone),
+        TEST(links_and_pipes_are_set_aside_unread),
+        TEST(a_file_that_is_closed_to_us_is_set_aside_after_a_while),
         TEST(no_more_are_taken_than_asked_for),
         TEST(a_refused_file_keeps_its_name_and_has_its_reason),
         TEST(a_very_long_name_is_cut),

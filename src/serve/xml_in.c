@@ -136,7 +136,8 @@ static void XMLCALL on_declaration(void *context, const char *version,
     (void)version, (void)standalone;
     if (encoding && strcasecmp(encoding, "utf-8") != 0 &&
         strcasecmp(encoding, "us-ascii") != 0)
-        refuse(context, ERR_INVALID, "the encoding is %.40s: only UTF-8 is taken",
+        refuse(context, ERR_INVALID,
+               "the encoding is %.40s: save the document as UTF-8, and name that",
                encoding);
 }
 
@@ -145,7 +146,10 @@ static void take_error(Loading *loading)
     if (loading->err)
         return;
     enum XML_Error code = XML_GetErrorCode(loading->parser);
-    refuse(loading, ERR_INVALID, "%s", XML_ErrorString(code));
+    bool cut = code == XML_ERROR_NO_ELEMENTS || code == XML_ERROR_UNCLOSED_TOKEN ||
+               code == XML_ERROR_UNCLOSED_CDATA_SECTION;
+    refuse(loading, ERR_INVALID, "%s%s", XML_ErrorString(code),
+           cut ? ": the document ends before its last element does" : "");
 }
 
 static Err check_bytes(Slice document, XmlFault *fault)
@@ -157,10 +161,26 @@ static Err check_bytes(Slice document, XmlFault *fault)
                  XML_BYTES_MAX);
         return ERR_LIMIT;
     }
-    bool has_nul = document.bytes && memchr(document.data, '\0', document.bytes);
-    if (utf8_valid(document) && !has_nul) /* UTF-16 of plain letters is full of them */
+    size_t good = utf8_prefix(document);
+    const char *nul = document.bytes ? memchr(document.data, '\0', document.bytes) : NULL;
+    if (good == document.bytes && !nul)
         return ERR_OK;
-    snprintf(fault->text, sizeof fault->text, "the document is not UTF-8");
+    if (nul) { /* UTF-16 of plain letters is full of them */
+        snprintf(fault->text, sizeof fault->text,
+                 "the document is UTF-16 or no text at all: save it as UTF-8");
+        return ERR_INVALID;
+    }
+    for (size_t i = 0; i < good; i++) {
+        if (document.data[i] == '\n') {
+            fault->line++;
+            fault->column = 1;
+        } else if ((document.data[i] & 0xc0) != 0x80) {
+            fault->column++;
+        }
+    }
+    snprintf(fault->text, sizeof fault->text,
+             "byte 0x%02x is not UTF-8: save the document as UTF-8",
+             (unsigned)(unsigned char)document.data[good]);
     return ERR_INVALID;
 }
 
@@ -188,6 +208,18 @@ Err xml_load(Slice document, Arena *arena, const XmlIn **out_root, XmlFault *fau
     if (!loading.err)
         *out_root = loading.root;
     return loading.err;
+}
+
+const XmlIn *xml_unknown_attribute(const XmlIn *element, const char *const *known)
+{
+    for (const XmlIn *at = element->attributes; at; at = at->next) {
+        const char *const *name = known;
+        while (*name && !slice_is(at->name, *name))
+            name++;
+        if (!*name && !at->space.bytes)
+            return at;
+    }
+    return NULL;
 }
 
 void xml_escape(Buf *out, Slice text)

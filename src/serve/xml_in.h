@@ -42,6 +42,10 @@ typedef struct XmlFault {
 MUST_CHECK Err xml_load(Slice document, Arena *arena, const XmlIn **out_root,
                         XmlFault *fault);
 
+/* The first attribute that is none of `known` (up to NULL). Those with a name space of
+ * their own, such as xml:lang and xsi:schemaLocation, are other people's and pass. */
+const XmlIn *xml_unknown_attribute(const XmlIn *element, const char *const *known);
+
 /* Appends text with what must be escaped in XML. Characters that XML cannot hold at all
  * become U+FFFD. */
 void xml_escape(Buf *out, Slice text);

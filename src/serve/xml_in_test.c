@@ -73,9 +73,13 @@ static void other_encodings_are_refused(void **state)
     assert_int_equal(load("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a/>"),
                      ERR_INVALID);
     assert_int_equal(load("<?xml version=\"1.0\" encoding=\"utf-8\"?><a/>"), ERR_OK);
-    assert_int_equal(load("<a>\xff</a>"), ERR_INVALID);
+    assert_int_equal(load("<a>\n<b>\xc3\xa9</b><c>caf\xe9</c></a>"), ERR_INVALID);
+    assert_int_equal(fault.line, 2);
+    assert_int_equal(fault.column, 15); /* in characters, as an editor shows it */
+    assert_non_null(strstr(fault.text, "0xe9"));
     assert_int_equal(xml_load(slice_of("<\0a\0/\0>\0", 8), &arena, &root, &fault),
                      ERR_INVALID);
+    assert_non_null(strstr(fault.text, "UTF-16"));
 }
 
 static Err load_repeated(const char *before, const char *after, size_t count)

@@ -46,7 +46,8 @@ class Batch:
         return path.name
 
     def post(self, text, status=201, query=""):
-        answer = self.api.request("POST", "/jobs" + query, text.encode(),
+        answer = self.api.request("POST", "/jobs" + query,
+                                  text.encode(errors="surrogateescape"),
                                   {"Content-Type": "application/xml"})
         assert answer.status == status, answer
         return answer.json()["job"] if status == 201 else answer.json()
@@ -126,16 +127,24 @@ def test_the_request_id_is_recorded_while_it_runs(batch):
     job = batch.api.until(job["id"], "running", SECONDS)
     assert job["attempt"] == 1 and job["started_at"] and job["lock"] and job["node"]
     assert job["last_heartbeat_at"] >= job["started_at"]
+    [run] = batch.api.get(f"/jobs/{job['id']}/attempts")["items"]
+    assert run["id"] == job["id"] + ".1" and run["state"] == "running"
+    assert job["id"] in [one["id"] for one in batch.api.all(state="running")]
+    assert job["id"] not in [one["id"] for one in batch.api.all(state="ready")]
     (batch.modules / (module + ".go")).touch()
     batch.api.until(job["id"], "done", SECONDS)
     assert (batch.modules / (module + ".id")).read_text().strip() == job["id"] + ".1"
 
 
 def test_nothing_returned_is_done(batch):
-    """S0.34: () ends the job."""
-    job = batch.run(document(module=batch.module("true\n")))
+    """S0.34: () ends the job, and the file with its document is deleted."""
+    module = batch.module('ls "$1" > "$0.file"\n')
+    job = batch.run(document(module=module))
     assert job["state"] == "done"
     assert not batch.children(job)
+    file = (batch.modules / (module + ".file")).read_text().strip()
+    assert file.startswith("/")
+    wait_for(lambda: not pathlib.Path(file).exists(), SECONDS)
 
 
 def test_a_returned_document_is_a_new_job(batch):
@@ -203,11 +212,19 @@ def test_anything_else_is_logged_and_kept(batch):
 
 
 def test_an_exception_ends_it_without_a_second_try(batch):
-    """S0.36: exit other than 0; 000 knows no retries."""
-    job = batch.run(document(module=batch.module("echo broken >&2; exit 3\n")))
+    """S0.36: exit other than 0; 000 knows no retries: it is logged, and the file with its
+    document deleted."""
+    module = batch.module('ls "$1" > "$0.file"; echo broken >&2; exit 3\n')
+    job = batch.run(document(module=module))
     assert job["state"] == "rejected"
     assert job["exit_status"] == 3 and job["attempt"] == 1
     assert batch.api.log(job["id"], stream="stderr") == b"broken\n"
+    file = pathlib.Path((batch.modules / (module + ".file")).read_text().strip())
+    wait_for(lambda: not file.exists(), SECONDS)
+    ended = f"event=job.finished job={job['id']}"
+    wait_for(lambda: ended in batch.node.log(), SECONDS)
+    [line] = [line for line in batch.node.log().splitlines() if ended in line]
+    assert "state=rejected code=error" in line, line
 
 
 def test_a_bad_document_returned_is_a_failure(batch):
@@ -303,6 +320,12 @@ def test_a_module_that_is_not_there_is_told(batch):
      + "</param></batch-job>", 400, "line 1", "limit"),
     (f"<batch-job {SPACE}><module>m</module><priority>1e3</priority></batch-job>", 422,
      "line 1", "whole number"),
+    (f"<batch-job {SPACE}>\n<module>m</module><priority level='9'>5</priority></batch-job>",
+     422, "line 2, column 19", 'no attribute "level"'),
+    (f"<batch-job {SPACE}><name>caf\u00e9</name><name>\udce9</name></batch-job>", 400,
+     "line 1, column 62", "0xe9 is not UTF-8"),
+    ("<\0b\0/\0>\0", 400, "line 1", "UTF-16"),
+    (f"<batch-job {SPACE}><module>m</mod", 400, "line 1", "ends before"),
 ], ids=lambda value: None if isinstance(value, int) else value[:24] or "empty")
 def test_bad_documents_are_refused_with_their_place(batch, text, status, place, words):
     """S0.45: bombs, unknown, repeated and misplaced elements; nothing is added."""

@@ -98,10 +98,15 @@ def test_a_bad_file_is_set_aside_with_line_and_reason(box):
     box.put("b.xml", bad)
     box.put("bomb.xml", '<!DOCTYPE x [<!ENTITY a "b">]>' + box.document("&a;"))
     box.put("huge.xml", " " * (2 << 20))
+    box.put("half.xml", box.document("half")[:-5])
+    (box.folder / "link.xml").symlink_to("/etc/passwd")
     box.put("good.xml", box.document("good"))
     failed = box.folder / "failed"
-    for name in ("b.xml", "bomb.xml", "huge.xml"):
+    for name in ("b.xml", "bomb.xml", "huge.xml", "half.xml"):
         wait_for((failed / name).exists, SECONDS)
+    wait_for((failed / "link.xml").is_symlink, SECONDS)
+    assert "ends before" in (failed / "half.xml.error").read_text()
+    assert "plain file" in (failed / "link.xml.error").read_text()
     assert (failed / "b.xml").read_text() == bad
     assert "line 3, column 3" in (failed / "b.xml.error").read_text()
     assert "<prio>" in (failed / "b.xml.error").read_text()
