@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #ifdef PAWL_WITH_SERVE
+#include "serve/checkup.h"
 #include "serve/config.h"
 #include "serve/serve.h"
 
@@ -37,7 +38,21 @@ static Err config_rows(const char *data, ConfigRow *row, void *context, Error *w
     return ERR_OK;
 }
 
-static const CliHooks hooks = { .serve = serve_main, .config = config_rows };
+static void checkup(const CheckupAsk *ask, const Findings *findings)
+{
+    if (ask->store_only || ask->store)
+        checkup_store(ask->store, findings);
+    if (ask->store_only)
+        return;
+    Checkup what = { .data = ask->data,
+                     .daemon_pid = ask->daemon_pid,
+                     .with_store = !ask->store };
+    checkup_config(&what, findings);
+}
+
+static const CliHooks hooks = { .serve = serve_main,
+                                .config = config_rows,
+                                .checkup = checkup };
 #else
 static const CliHooks hooks = { 0 };
 #endif

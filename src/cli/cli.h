@@ -12,6 +12,7 @@
 #include "cli/reply.h"
 #include "cli/term.h"
 
+#include "base/finding.h"
 #include "base/id.h"
 
 #include <stdbool.h>
@@ -22,10 +23,20 @@ typedef struct Command Command;
  * may be NULL in a build without one. */
 typedef void ConfigRow(void *context, const char *key, const char *value,
                        const char *origin);
+
+/* What is to be checked of a daemon's configuration and of its store. */
+typedef struct CheckupAsk {
+    const char *data;   /* its directory; may be "" */
+    const char *store;  /* the url to look at instead of its own; NULL: its own */
+    int64_t daemon_pid; /* how that one was started counts; 0: as one here would be */
+    bool store_only;    /* its configuration is on another machine */
+} CheckupAsk;
+
 typedef struct CliHooks {
     int (*serve)(int argc, char **argv);
     /* Every value that a daemon with this data directory (may be NULL) would have. */
     Err (*config)(const char *data, ConfigRow *row, void *context, Error *why);
+    void (*checkup)(const CheckupAsk *ask, const Findings *findings);
 } CliHooks;
 
 typedef struct Cli {

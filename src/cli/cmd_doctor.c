@@ -7,6 +7,7 @@
 #include "cli/place.h"
 #include "cli/safe.h"
 
+#include "base/finding.h"
 #include "base/json_out.h"
 #include "base/times.h"
 
@@ -27,35 +28,16 @@
 #define FREE_BYTES_WARN (1024LL << 20)
 #define FREE_BYTES_BAD  (100LL << 20)
 #define FILES_MIN       4096
-#define TEXT_BYTES      320
-
-typedef enum Health {
-    HEALTH_GOOD,
-    HEALTH_WARNING,
-    HEALTH_BAD,
-} Health;
 
 typedef struct Checkup {
     Cli *cli;
     JsonOut json;
+    Findings findings;
     bool reachable;
     int64_t daemon_pid; /* of a daemon on this machine; 0: unknown */
     size_t warnings;
     size_t bad;
 } Checkup;
-
-static const char *health_name(Health health)
-{
-    switch (health) {
-    case HEALTH_GOOD:
-        return "ok";
-    case HEALTH_WARNING:
-        return "warning";
-    case HEALTH_BAD:
-        return "bad";
-    }
-    return "?";
-}
 
 static Colour health_colour(Health health)
 {
@@ -70,42 +52,31 @@ static Colour health_colour(Health health)
     return COLOUR_PLAIN;
 }
 
-/* One finding: `fix` says what to do, or is NULL. */
-typedef struct Finding {
-    Health health;
-    const char *check;
-    const char *fix;
-} Finding;
-
-static void find(Checkup *checkup, Finding finding, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-
-static void find(Checkup *checkup, Finding finding, const char *format, ...)
+static void show(void *context, const Finding *finding, const char *text)
 {
-    char text[TEXT_BYTES];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    checkup->warnings += finding.health == HEALTH_WARNING;
-    checkup->bad += finding.health == HEALTH_BAD;
+    Checkup *checkup = context;
+    checkup->warnings += finding->health == HEALTH_WARNING;
+    checkup->bad += finding->health == HEALTH_BAD;
     if (checkup->cli->json) {
         json_object(&checkup->json, NULL);
-        json_cstr(&checkup->json, "check", finding.check);
-        json_cstr(&checkup->json, "status", health_name(finding.health));
+        json_cstr(&checkup->json, "check", finding->check);
+        json_cstr(&checkup->json, "status", health_name(finding->health));
         json_cstr(&checkup->json, "text", text);
-        json_cstr(&checkup->json, "fix", finding.fix);
+        json_cstr(&checkup->json, "why", finding->why);
+        json_cstr(&checkup->json, "fix", finding->fix);
         json_object_end(&checkup->json);
         return;
     }
     const Term *term = &checkup->cli->out;
-    Colour colour = health_colour(finding.health);
+    Colour colour = health_colour(finding->health);
     Buf line = { 0 };
-    buf_printf(&line, "%s%-8s%s", term_on(term, colour), health_name(finding.health),
+    buf_printf(&line, "%s%-8s%s", term_on(term, colour), health_name(finding->health),
                term_off(term, colour));
     safe_add(&line, slice_text(text));
-    if (finding.fix)
-        buf_printf(&line, "\n        fix: %s", finding.fix);
+    if (finding->why)
+        buf_printf(&line, "\n        why: %s", finding->why);
+    if (finding->fix)
+        buf_printf(&line, "\n        fix: %s", finding->fix);
     buf_add_char(&line, '\n');
     cli_print(&line);
     fflush(stdout);
@@ -117,20 +88,20 @@ static void check_daemon(Checkup *checkup)
     Cli *cli = checkup->cli;
     Response response = { 0 };
     Error why;
-    Finding bad = { HEALTH_BAD, "daemon",
+    Finding bad = { HEALTH_BAD, "daemon", "no job is accepted and none runs",
                     "pawl serve    (pawl run starts a private one)" };
     Request request = { .method = "GET", .path = "/readyz", .timeout_ms = 5000 };
     Err err = client_call(&cli->client, &request, &response, &why);
     checkup->reachable = !err;
     if (err) {
-        find(checkup, bad, "no daemon answers at %s", why.text);
+        finding_tell(&checkup->findings, bad, "no daemon answers at %s", why.text);
     } else if (response.status == 200) {
-        find(checkup, (Finding){ HEALTH_GOOD, "daemon", NULL },
-             "the daemon at %s is ready", buf_cstr(&cli->server));
+        finding_tell(&checkup->findings, finding_good("daemon"),
+                     "the daemon at %s is ready", buf_cstr(&cli->server));
     } else {
         bad.fix = "see the daemon's log";
-        find(checkup, bad, "the daemon at %s is not ready: %.200s",
-             buf_cstr(&cli->server), buf_cstr(&response.body));
+        finding_tell(&checkup->findings, bad, "the daemon at %s is not ready: %.200s",
+                     buf_cstr(&cli->server), buf_cstr(&response.body));
     }
     response_done(&response);
 }
@@ -159,25 +130,32 @@ static void check_version(Checkup *checkup)
     Request request = { .method = "GET", .path = "/api/v1/nodes", .timeout_ms = 5000 };
     if (client_call(&checkup->cli->client, &request, &response, &why) ||
         response.status != 200 || doc_parse(buf_slice(&response.body), &nodes, NULL)) {
-        find(checkup, (Finding){ HEALTH_BAD, "version", "is a token needed? PAWL_TOKEN" },
-             "the daemon does not tell about itself (HTTP %d)", response.status);
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_BAD, "version",
+                                "nothing else can be checked of it",
+                                "is a token needed? PAWL_TOKEN" },
+                     "the daemon does not tell about itself (HTTP %d)", response.status);
         response_done(&response);
         return;
     }
     const Doc *items = doc_get(nodes, "items");
     for (const Doc *node = doc_first(items); node; node = doc_next(node)) {
         Slice version = doc_text(node, "version");
-        if (doc_count(items) == 1 && is_here(checkup->cli)) {
+        /* Only the one that answers tells of its directory. */
+        if (doc_get(node, "data") && is_here(checkup->cli)) {
             checkup->daemon_pid = doc_int(node, "pid", 0);
             use_data(checkup->cli, doc_text(node, "data"));
         }
         if (slice_is(version, PAWL_VERSION))
-            find(checkup, (Finding){ HEALTH_GOOD, "version", NULL },
-                 "the daemon and this program are both version %s", PAWL_VERSION);
+            finding_tell(&checkup->findings, finding_good("version"),
+                         "the daemon and this program are both version %s", PAWL_VERSION);
         else
-            find(checkup, (Finding){ HEALTH_WARNING, "version", "restart the daemon" },
-                 "the daemon is version " SLICE_FMT ", this program %s",
-                 SLICE_ARG(version), PAWL_VERSION);
+            finding_tell(&checkup->findings,
+                         (Finding){ HEALTH_WARNING, "version",
+                                    "one may not know what the other says",
+                                    "restart the daemon" },
+                         "the daemon is version " SLICE_FMT ", this program %s",
+                         SLICE_ARG(version), PAWL_VERSION);
     }
     doc_free(nodes);
     response_done(&response);
@@ -187,20 +165,27 @@ static bool check_directory(Checkup *checkup, const char *path)
 {
     struct stat facts;
     if (stat(path, &facts)) {
-        find(checkup, (Finding){ HEALTH_WARNING, "data", NULL },
-             "the data directory %s cannot be seen: %s", path, strerror(errno));
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "data", "jobs and journal are kept there",
+                                "pawl doctor --data DIR" },
+                     "the data directory %s cannot be seen: %s", path, strerror(errno));
         return false;
     }
     if (facts.st_mode & 077)
-        find(checkup, (Finding){ HEALTH_WARNING, "data", "chmod 700 on it" },
-             "others may look into the data directory %s (mode %03o)", path,
-             (unsigned)facts.st_mode & 0777);
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "data",
+                                "payloads, results and logs of jobs are in it",
+                                "chmod 700 on it" },
+                     "others may look into the data directory %s (mode %03o)", path,
+                     (unsigned)facts.st_mode & 0777);
     else if (access(path, W_OK))
-        find(checkup, (Finding){ HEALTH_WARNING, "data", NULL },
-             "the data directory %s is another user's", path);
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "data", "its disk cannot be measured",
+                                "run pawl doctor as that user or as root" },
+                     "the data directory %s is another user's", path);
     else
-        find(checkup, (Finding){ HEALTH_GOOD, "data", NULL },
-             "the data directory %s is yours alone", path);
+        finding_tell(&checkup->findings, finding_good("data"),
+                     "the data directory %s is yours alone", path);
     return true;
 }
 
@@ -211,15 +196,15 @@ static void check_room(Checkup *checkup, const char *path)
         return;
     int64_t free_bytes = (int64_t)(facts.f_bavail * facts.f_frsize);
     int64_t all_bytes = (int64_t)(facts.f_blocks * facts.f_frsize);
-    Finding finding = { HEALTH_GOOD, "disk", NULL };
+    Finding finding = finding_good("disk");
     if (free_bytes < FREE_BYTES_WARN)
         finding = (Finding){ HEALTH_WARNING, "disk",
-                             "make room: new jobs are refused "
-                             "when the disk is full" };
+                             "new jobs are refused when the disk is full",
+                             "make room, or move the data directory" };
     if (free_bytes < FREE_BYTES_BAD)
         finding.health = HEALTH_BAD;
-    find(checkup, finding, "%lld MiB of %lld MiB are free on its disk",
-         (long long)(free_bytes >> 20), (long long)(all_bytes >> 20));
+    finding_tell(&checkup->findings, finding, "%lld MiB of %lld MiB are free on its disk",
+                 (long long)(free_bytes >> 20), (long long)(all_bytes >> 20));
 }
 
 static int64_t now_us(void)
@@ -258,20 +243,24 @@ static void check_sync(Checkup *checkup, const char *path)
     }
     buf_done(&name);
     if (rounds < SYNC_ROUNDS) {
-        find(checkup, (Finding){ HEALTH_WARNING, "sync", NULL },
-             "cannot write to the data directory: %s", strerror(error));
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "sync",
+                                "jobs are acknowledged once they are written there",
+                                "see the kernel's log, and mount and quota of its disk" },
+                     "cannot write to the data directory: %s", strerror(error));
         return;
     }
     qsort(took_us, rounds, sizeof *took_us, compare);
     int64_t median_us = took_us[rounds / 2];
-    Finding finding = { HEALTH_GOOD, "sync", NULL };
+    Finding finding = finding_good("sync");
     if (median_us > SYNC_SLOW_US)
-        finding = (Finding){ HEALTH_WARNING, "sync",
+        finding = (Finding){ HEALTH_WARNING, "sync", "whoever adds a job waits for it",
                              "a faster disk; or add jobs in bulk (pawl add --ndjson)" };
-    find(checkup, finding,
-         "fdatasync takes %lld.%03lld ms there (median of %d, worst %lld.%03lld)",
-         (long long)median_us / 1000, (long long)median_us % 1000, SYNC_ROUNDS,
-         (long long)took_us[rounds - 1] / 1000, (long long)took_us[rounds - 1] % 1000);
+    finding_tell(&checkup->findings, finding,
+                 "fdatasync takes %lld.%03lld ms there (median of %d, worst %lld.%03lld)",
+                 (long long)median_us / 1000, (long long)median_us % 1000, SYNC_ROUNDS,
+                 (long long)took_us[rounds - 1] / 1000,
+                 (long long)took_us[rounds - 1] % 1000);
 }
 
 /* The daemon's limit where it can be read, else the one it would get from here. */
@@ -291,12 +280,51 @@ static void check_files(Checkup *checkup)
     bool of_daemon = files > 0;
     if (!of_daemon && getrlimit(RLIMIT_NOFILE, &limit) == 0)
         files = limit.rlim_max > INT32_MAX ? INT32_MAX : (long long)limit.rlim_max;
-    Finding finding = { HEALTH_GOOD, "files", NULL };
+    Finding finding = finding_good("files");
     if (files < FILES_MIN)
         finding = (Finding){ HEALTH_WARNING, "files",
+                             "every connection and every running job needs some",
                              "LimitNOFILE=65536 in the unit, or ulimit -n 65536" };
-    find(checkup, finding, "%s may open %lld files",
-         of_daemon ? "the daemon" : "a daemon started here", files);
+    finding_tell(&checkup->findings, finding, "%s may open %lld files",
+                 of_daemon ? "the daemon" : "a daemon started here", files);
+}
+
+static void check_token(Checkup *checkup)
+{
+    const char *path = args_value(&checkup->cli->args, "token-file");
+    struct stat facts;
+    if (!path || stat(path, &facts))
+        return;
+    unsigned mode = (unsigned)facts.st_mode & 0777;
+    if (mode & 077)
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "token",
+                                "whoever has the token may do what you may",
+                                "chmod 600 on it" },
+                     "others may read the token in %s (mode %03o)", path, mode);
+    else
+        finding_tell(&checkup->findings, finding_good("token"),
+                     "the token in %s is yours alone", path);
+}
+
+/* What its configuration opens to others, and its store. */
+static void check_config(Checkup *checkup)
+{
+    Cli *cli = checkup->cli;
+    bool elsewhere = checkup->reachable && !checkup->daemon_pid;
+    CheckupAsk ask = { .data = buf_cstr(&cli->data_dir),
+                       .store = args_value(&cli->args, "store"),
+                       .daemon_pid = checkup->daemon_pid,
+                       .store_only = elsewhere };
+    if (cli->hooks->checkup)
+        cli->hooks->checkup(&ask, &checkup->findings);
+    if (elsewhere && !ask.store)
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "config",
+                                "its addresses, keys and store are not checked",
+                                "run pawl doctor on its machine; or pawl doctor --store "
+                                "URL" },
+                     "the configuration of the daemon cannot be seen from here");
 }
 
 static void check_all(Checkup *checkup)
@@ -311,12 +339,15 @@ static void check_all(Checkup *checkup)
         check_sync(checkup, path);
     }
     check_files(checkup);
+    check_token(checkup);
+    check_config(checkup);
 }
 
 int cmd_doctor(Cli *cli)
 {
     Buf out = { 0 };
     Checkup checkup = { .cli = cli, .json = { .out = &out } };
+    checkup.findings = (Findings){ show, &checkup };
     int code = cli_connect(cli);
     if (code)
         return code;

@@ -466,10 +466,13 @@ const Command commands[] = {
     },
     {
         .name = "doctor",
-        .summary = "check the daemon and this machine",
-        .usage = "",
+        .summary = "check the daemon, its store and this machine",
+        .usage = "[options]",
         .example = "pawl doctor",
-        .detail = "Ends with 1 when something is wrong.",
+        .detail =
+            "Nothing is changed. Ends with 1 when something is bad; warnings are no "
+            "failure.\nA daemon of another user: as that user, or as root.",
+        .options = { doctor_options },
         .need = NEED_NOTHING,
         .run = cmd_doctor,
     },

@@ -276,6 +276,11 @@ const Option config_options[] = {
 };
 
 /* The daemon reads these itself; they stand here for help and completion. */
+const Option doctor_options[] = {
+    { "store", 0, "URL", "look at this store (default: the daemon's)" },
+    { 0 },
+};
+
 const Option serve_options[] = {
     { "listen", 0, "ADDR:PORT", "where to listen (default: 127.0.0.1:7420)" },
     { "config", 0, "FILE", "the configuration file" },

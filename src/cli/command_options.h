@@ -29,6 +29,7 @@ extern const Option worker_options[];
 extern const Option schedule_options[];
 extern const Option stats_options[];
 extern const Option config_options[];
+extern const Option doctor_options[];
 extern const Option serve_options[];
 
 #endif

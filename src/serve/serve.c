@@ -300,6 +300,29 @@ static int serve(const ServeOptions *options, Config *config)
     return status;
 }
 
+Err serve_config(const ServeStart *start, Config *out, Error *why)
+{
+    ServeOptions options = { 0 };
+    Buf file = { 0 };
+    int said = opterr;
+    opterr = 0; /* these are not the words of our user */
+    bool good = parse(start->argc, start->argv, &options);
+    opterr = said;
+    if (!good)
+        return error_set(why, ERR_INVALID, "its options are of another version");
+    options.sources.env = start->env;
+    options.sources.cwd = start->cwd;
+    if (start->cwd && options.sources.file && options.sources.file[0] != '/') {
+        buf_printf(&file, "%s/%s", start->cwd, options.sources.file);
+        options.sources.file = buf_cstr(&file);
+    }
+    Err err = config_load(&options.sources, out, why);
+    buf_done(&file);
+    if (!err && options.private_one)
+        out->listen.on = false;
+    return err;
+}
+
 int serve_main(int argc, char **argv)
 {
     ServeOptions options = { 0 };

@@ -3,7 +3,9 @@
 #include "serve/tls.h"
 
 #include "base/mem.h"
+#include "base/times.h"
 
+#include <gnutls/x509.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -104,6 +106,25 @@ Err tls_check(const char *certificate, const char *key, Error *why)
     if (!err)
         pair_free(pair);
     return err;
+}
+
+Err tls_ends(const char *certificate, int64_t *out_wall_ms, Error *why)
+{
+    gnutls_datum_t bytes = { 0 };
+    gnutls_x509_crt_t first = NULL; /* the one of this server; behind it who signed */
+    if (gnutls_load_file(certificate, &bytes))
+        return error_set(why, ERR_IO, "cannot read the certificate %s", certificate);
+    int code = gnutls_x509_crt_init(&first);
+    if (!code)
+        code = gnutls_x509_crt_import(first, &bytes, GNUTLS_X509_FMT_PEM);
+    time_t ends = code ? -1 : gnutls_x509_crt_get_expiration_time(first);
+    gnutls_free(bytes.data);
+    gnutls_x509_crt_deinit(first);
+    if (ends == (time_t)-1)
+        return error_set(why, ERR_INVALID, "%s does not say until when it is valid",
+                         certificate);
+    *out_wall_ms = (int64_t)ends * MS_PER_S;
+    return ERR_OK;
 }
 
 Err tls_use(const char *certificate, const char *key, Error *why)

@@ -9,11 +9,15 @@
 #include "base/err.h"
 
 #include <gnutls/abstract.h>
+#include <stdint.h>
 
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
 
 /* Whether both files can be read, are what they should be, and belong together. */
 MUST_CHECK Err tls_check(const char *certificate, const char *key, Error *why);
+
+/* Until when the certificate is valid. */
+MUST_CHECK Err tls_ends(const char *certificate, int64_t *out_wall_ms, Error *why);
 
 /* The pair that is shown from now on; after an error the one before. */
 MUST_CHECK Err tls_use(const char *certificate, const char *key, Error *why);

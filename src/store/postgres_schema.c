@@ -7,15 +7,9 @@
 
 #define STEP_MS (10 * MS_PER_MIN) /* tables may be large */
 
-/* What the store says of its schema; version 0: there is none of ours. */
-typedef struct Said {
-    int version;
-    int oldest; /* programs that know this one may use it */
-} Said;
-
-static Said said_now(PgLink *link)
+PgSchema pgschema_said(PgLink *link)
 {
-    Said said = { 0 };
+    PgSchema said = { 0 };
     PGresult *result =
         link_query(link, "SELECT to_regclass('pawl.meta') IS NOT NULL", NULL);
     bool there = result && field_int(result, 0, 0);
@@ -36,7 +30,7 @@ static Said said_now(PgLink *link)
     return said;
 }
 
-static int newest(void)
+int pgschema_newest(void)
 {
     return postgres_steps[postgres_step_count - 1].version;
 }
@@ -60,16 +54,16 @@ static void take_step(PgLink *link, const PgStep *step)
 
 /* One that is newer may still be for this program, too: then nodes of two versions work
  * side by side. */
-static Err judge_newer(Said said, Error *why)
+static Err judge_newer(PgSchema said, Error *why)
 {
-    if (said.oldest > newest())
+    if (said.oldest > pgschema_newest())
         return error_set(
             why, ERR_UNSUPPORTED,
             "store: the database has schema %d, this version of pawl knows up to "
             "%d; use a newer pawl",
-            said.version, newest());
+            said.version, pgschema_newest());
     log_event(LOG_INFO, "store.schema_newer", "version=%d known=%d", said.version,
-              newest());
+              pgschema_newest());
     return ERR_OK;
 }
 
@@ -78,24 +72,24 @@ Err pgschema_migrate(PgLink *link, Error *why)
     link_begin(link, LINK_WRITE);
     link_script(link, "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
                       "SELECT pg_advisory_xact_lock(1885435756, 0)");
-    Said said = said_now(link);
+    PgSchema said = pgschema_said(link);
     if (!link->err && !said.version)
         link_script(link, "CREATE SCHEMA IF NOT EXISTS pawl");
     for (size_t i = 0; i < postgres_step_count && !link->err; i++)
         if (postgres_steps[i].version > said.version)
             take_step(link, &postgres_steps[i]);
     Err err = link_end(link, "make its tables", why);
-    return !err && said.version > newest() ? judge_newer(said, why) : err;
+    return !err && said.version > pgschema_newest() ? judge_newer(said, why) : err;
 }
 
 Err pgschema_check(PgLink *link, Error *why)
 {
     link_begin(link, LINK_READ);
-    Said said = said_now(link);
+    PgSchema said = pgschema_said(link);
     Err err = link_end(link, "read its version", why);
-    if (!err && said.version > newest())
+    if (!err && said.version > pgschema_newest())
         return judge_newer(said, why);
-    if (!err && said.version != newest())
+    if (!err && said.version != pgschema_newest())
         err =
             error_set(why, ERR_UNSUPPORTED,
                       "store: the database has schema %d; the daemon must open it first",

@@ -20,6 +20,16 @@ typedef struct PgStep {
 extern const PgStep postgres_steps[];
 extern const size_t postgres_step_count;
 
+/* What the store says of its schema; version 0: there is none of ours. */
+typedef struct PgSchema {
+    int version;
+    int oldest; /* programs that know this step may use it */
+} PgSchema;
+
+/* Within a transaction. */
+PgSchema pgschema_said(PgLink *link);
+int pgschema_newest(void); /* the last step that this program knows */
+
 /* Brings the store to the last step. */
 MUST_CHECK Err pgschema_migrate(PgLink *link, Error *why);
 

@@ -5,6 +5,7 @@
 #include "core/queue.h"
 #include "store/memory.h"
 #include "store/postgres.h"
+#include "store/postgres_checkup.h"
 #include "store/sqlite.h"
 
 Err store_open(const char *url, const StoreOptions *options, Store **out, Error *why)
@@ -20,8 +21,7 @@ Err store_open(const char *url, const StoreOptions *options, Store **out, Error 
     }
     if (slice_starts(rest, sqlite) && rest.bytes > sqlite.bytes)
         return store_sqlite_open(url + sqlite.bytes, options, out, why);
-    if (slice_starts(rest, SLICE_LITERAL("postgresql://")) ||
-        slice_starts(rest, SLICE_LITERAL("postgres://")))
+    if (postgres_is_url(url))
         return store_postgres_open(url, options, out, why);
     return error_set(why, ERR_UNSUPPORTED,
                      "store: '%s' is none that this pawl knows; write sqlite:PATH or "

@@ -323,7 +323,8 @@ def test_doctor(daemon, cli):
     assert done.code == 0, done.text
     checks = {check["check"]: check for check in
               json.loads(cli("doctor", "--data", daemon.data, "--json").text)["checks"]}
-    assert set(checks) == {"daemon", "version", "data", "disk", "sync", "files"}
+    assert set(checks) == {"daemon", "version", "data", "disk", "sync", "files", "listen",
+                           "store"}
     assert checks["daemon"]["status"] == checks["version"]["status"] == "ok"
     # The daemon's directory counts, also where a longer name was given here.
     done = cli("doctor", "--data", f"{daemon.data}-and-more")

@@ -16,23 +16,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
+from lib.tls import certificate, tls_options # noqa: E402
 
 ADDRESS = "10.99.7.1" # of a network that only the daemon of a test has
-
-
-def certificate(folder, name, host="127.0.0.1"):
-    """A certificate that signs itself; returns its file and that of its key."""
-    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                    f"/CN={name}", "-addext", f"subjectAltName=IP:{host}", "-keyout",
-                    str(key), "-out", str(cert)],
-                   check=True, capture_output=True, timeout=120)
-    return cert, key
-
-
-def options(cert, key):
-    return ["--set", f"tls.certificate={cert}", "--set", f"tls.key={key}"]
 
 
 def ask(node, cert, path, secret=None, version=None):
@@ -67,7 +53,7 @@ def place():
 
 def test_the_address_speaks_tls_alone_and_the_command_line_too(place):
     cert, key = certificate(place.path, "one")
-    node = place.daemon(*options(cert, key)).start()
+    node = place.daemon(*tls_options(cert, key)).start()
     status, body, name = ask(node, cert, "/api/v1/jobs")
     assert status == 200 and name == "one" and json.loads(body)["items"] == []
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
@@ -89,7 +75,7 @@ def test_the_address_speaks_tls_alone_and_the_command_line_too(place):
 
 def test_a_new_certificate_is_taken_on_sighup_and_a_bad_one_is_not(place):
     cert, key = certificate(place.path, "one")
-    node = place.daemon(*options(cert, key)).start()
+    node = place.daemon(*tls_options(cert, key)).start()
     assert ask(node, cert, "/livez")[2] == "one"
     cert.write_text("this is no certificate")
     os.kill(node.pid, signal.SIGHUP)
@@ -110,18 +96,18 @@ def test_bad_files_are_told_at_the_check_and_at_the_start(place):
     empty = place.path / "empty.pem"
     empty.write_text("")
     data = ["--data", str(place.path / "data")]
-    cases = [([*options(cert, "/nowhere/key")], "cannot read the key /nowhere/key"),
-             ([*options("/nowhere/cert", key)], "cannot read the certificate"),
-             ([*options(empty, key)], "holds no certificate"),
-             ([*options(cert, empty)], "holds no key"),
-             ([*options(cert, other)], "does not belong to"),
-             (options(cert, key)[:2], "go together")]
+    cases = [([*tls_options(cert, "/nowhere/key")], "cannot read the key /nowhere/key"),
+             ([*tls_options("/nowhere/cert", key)], "cannot read the certificate"),
+             ([*tls_options(empty, key)], "holds no certificate"),
+             ([*tls_options(cert, empty)], "holds no key"),
+             ([*tls_options(cert, other)], "does not belong to"),
+             (tls_options(cert, key)[:2], "go together")]
     for words, why in cases:
         checked = pawl("serve", "--check", *data, *words)
         assert checked.returncode == 1 and why in checked.stderr, (words, checked)
-    started = pawl("serve", *data, "--listen", "127.0.0.1:0", *options(cert, other))
+    started = pawl("serve", *data, "--listen", "127.0.0.1:0", *tls_options(cert, other))
     assert started.returncode == 1 and "does not belong to" in started.stderr, started
-    good = pawl("serve", "--check", *data, *options(cert, key))
+    good = pawl("serve", "--check", *data, *tls_options(cert, key))
     assert good.returncode == 0, good
 
 
@@ -132,7 +118,7 @@ def test_nothing_listens_beyond_loopback_without_tokens_and_tls(place):
     listen = ["--data", str(data), "--listen", f"{ADDRESS}:0"]
     refused = pawl("serve", *listen)
     assert refused.returncode == 2 and "needs TLS" in refused.stderr, refused
-    refused = pawl("serve", *listen, *options(cert, key))
+    refused = pawl("serve", *listen, *tls_options(cert, key))
     assert refused.returncode == 1 and "no token yet" in refused.stderr, refused
     node = place.daemon(data=data).start()
     secret = node.api().request("POST", "/tokens", {"name": "far", "scopes": ["read"]}
