@@ -2,14 +2,34 @@
 /* tls.c - see tls.h. */
 #include "serve/tls.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/times.h"
 
 #include <gnutls/x509.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define CHAIN_MAX 16
+#define LOOK_MS   1000
+
+/* What tells a file from the one that was there before under its name. */
+typedef struct Stamp {
+    dev_t device;
+    ino_t number;
+    off_t bytes;
+    struct timespec changed;
+} Stamp;
+
+typedef struct Files {
+    char *certificate; /* NULL: none */
+    char *key;
+    Stamp stamps[2];   /* when they were last read, for better or worse */
+    int64_t look_boot; /* not before */
+    bool looking;      /* someone does */
+} Files;
 
 typedef struct Pair {
     struct Pair *before; /* may still be used by handshakes: kept to the end */
@@ -20,6 +40,7 @@ typedef struct Pair {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Pair *current; /* under the lock */
+static Files files;   /* likewise */
 
 static void pair_free(Pair *pair)
 {
@@ -127,17 +148,94 @@ Err tls_ends(const char *certificate, int64_t *out_wall_ms, Error *why)
     return ERR_OK;
 }
 
+/* Of a file that is not there nothing is said: it may be on its way. */
+static bool stamp(const char *path, Stamp *out)
+{
+    struct stat facts;
+    if (stat(path, &facts))
+        return false;
+    *out = (Stamp){ .device = facts.st_dev,
+                    .number = facts.st_ino,
+                    .bytes = facts.st_size,
+                    .changed = facts.st_mtim };
+    return true;
+}
+
+static bool same(const Stamp *a, const Stamp *b)
+{
+    return a->device == b->device && a->number == b->number && a->bytes == b->bytes &&
+           a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static void show(Pair *pair)
+{
+    pair->before = current;
+    current = pair;
+}
+
 Err tls_use(const char *certificate, const char *key, Error *why)
 {
     Pair *pair;
+    Stamp stamps[2] = { 0 }; /* before they are read: what comes later is seen later */
+    stamp(certificate, &stamps[0]);
+    stamp(key, &stamps[1]);
     Err err = load(certificate, key, &pair, why);
     if (err)
         return err;
+    char *names[] = { mem_copy(certificate, strlen(certificate) + 1),
+                      mem_copy(key, strlen(key) + 1) };
     pthread_mutex_lock(&lock);
-    pair->before = current;
-    current = pair;
+    show(pair);
+    mem_free(files.certificate);
+    mem_free(files.key);
+    files.certificate = names[0];
+    files.key = names[1];
+    memcpy(files.stamps, stamps, sizeof stamps);
     pthread_mutex_unlock(&lock);
     return ERR_OK;
+}
+
+/* Reads files that have changed since they were last read. One that cannot be used, as
+ * when its key is still to come, is read again once something changes again. */
+static void look(const char *certificate, const char *key, Stamp stamps[2])
+{
+    Error why = { 0 };
+    Pair *pair;
+    Stamp now[2];
+    if (!stamp(certificate, &now[0]) || !stamp(key, &now[1]) ||
+        (same(&now[0], &stamps[0]) && same(&now[1], &stamps[1])))
+        return;
+    memcpy(stamps, now, sizeof now);
+    if (load(certificate, key, &pair, &why)) {
+        log_event(LOG_ERROR, "tls.refused", "why=\"%s\" msg=\"the one before stays\"",
+                  why.text);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    show(pair);
+    pthread_mutex_unlock(&lock);
+    log_event(LOG_INFO, "tls.reloaded", "certificate=%s", certificate);
+}
+
+/* With the lock, which is free while files are read. */
+static void look_now_and_then(void)
+{
+    Files mine = files;
+    int64_t now_boot = clock_now().boot_ms;
+    if (mine.looking || now_boot < mine.look_boot || !mine.certificate)
+        return;
+    files.looking = true;
+    mine.certificate = mem_copy(files.certificate, strlen(files.certificate) + 1);
+    mine.key = mem_copy(files.key, strlen(files.key) + 1);
+    pthread_mutex_unlock(&lock);
+    look(mine.certificate, mine.key, mine.stamps);
+    mem_free(mine.certificate);
+    mem_free(mine.key);
+    pthread_mutex_lock(&lock);
+    memcpy(files.stamps, mine.stamps, sizeof mine.stamps);
+    files.look_boot = now_boot + LOOK_MS;
+    files.looking = false;
 }
 
 void tls_close(void)
@@ -149,6 +247,9 @@ void tls_close(void)
         pair = before;
     }
     current = NULL;
+    mem_free(files.certificate);
+    mem_free(files.key);
+    files = (Files){ 0 };
     pthread_mutex_unlock(&lock);
 }
 
@@ -163,6 +264,7 @@ int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
     (void)algorithms;
     (void)algorithm_count;
     pthread_mutex_lock(&lock);
+    look_now_and_then();
     Pair *pair = current;
     pthread_mutex_unlock(&lock);
     if (!pair)

@@ -2,6 +2,8 @@
 /* tls.h - the certificate of the TCP listener: loaded, checked, replaced while it serves.
  *
  * TLS 1.2 and 1.3 only. Handshakes that have begun keep the certificate they began with.
+ * Files that have changed are taken by the next handshake, which looks at most once a
+ * second: nobody needs to tell, and nothing wakes up for it.
  * There is one in a process: libmicrohttpd asks for it without saying who asks. */
 #ifndef SERVE_TLS_H
 #define SERVE_TLS_H
@@ -19,7 +21,8 @@ MUST_CHECK Err tls_check(const char *certificate, const char *key, Error *why);
 /* Until when the certificate is valid. */
 MUST_CHECK Err tls_ends(const char *certificate, int64_t *out_wall_ms, Error *why);
 
-/* The pair that is shown from now on; after an error the one before. */
+/* The pair that is shown from now on, and the files that are looked at; after an error
+ * the ones before. */
 MUST_CHECK Err tls_use(const char *certificate, const char *key, Error *why);
 
 /* Nobody is served any more. */

@@ -90,6 +90,37 @@ def test_a_new_certificate_is_taken_on_sighup_and_a_bad_one_is_not(place):
     assert ask(node, trusted, "/livez")[2] == "two"
 
 
+def test_a_new_certificate_is_taken_by_itself_while_old_connections_go_on(place):
+    """Nobody sends a signal: between the two files, when they do not fit, the old pair stays."""
+    cert, key = certificate(place.path, "one")
+    node = place.daemon(*tls_options(cert, key), "--set", "limits.idle=PT1H").start()
+    trusted = place.path / "trusted.pem"
+    new, new_key = certificate(place.path, "two")
+    trusted.write_bytes(cert.read_bytes() + new.read_bytes())
+    context = ssl.create_default_context(cafile=str(trusted))
+    old = http.client.HTTPSConnection(*node.address(), context=context, timeout=120)
+
+    def old_goes_on():
+        old.request("GET", "/livez")
+        answer = old.getresponse()
+        answer.read()
+        return answer.status == 200 and old.sock.getpeercert()["subject"][0][0][1] == "one"
+
+    def shown():
+        assert old_goes_on()
+        return ask(node, trusted, "/livez")[2]
+
+    assert shown() == "one"
+    first = old.sock
+    new.rename(cert)
+    wait_for(lambda: shown() == "one" and "event=tls.refused" in node.log(), message=node.tail)
+    new_key.rename(key)
+    wait_for(lambda: shown() == "two", message=node.tail)
+    wait_for(lambda: "event=tls.reloaded" in node.log(), message=node.tail)
+    assert old_goes_on() and old.sock is first # it was never opened anew
+    old.close()
+
+
 def test_bad_files_are_told_at_the_check_and_at_the_start(place):
     cert, key = certificate(place.path, "one")
     _, other = certificate(place.path, "two")
