@@ -18,6 +18,7 @@ NodeSettings node_settings_default(void)
         .enabled = true,
         .grace_ms = 10 * MS_PER_S,
         .lease_ms = 30 * MS_PER_S,
+        .poll_ms = MS_PER_S,
         .retry_delay_ms = 5 * MS_PER_S,
         .retry_delay_max_ms = 5 * MS_PER_MIN,
         .retry_window_ms = 6 * MS_PER_HOUR,
@@ -387,7 +388,7 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
     node_share_duties(node);
     if (node->touched_pass || now.boot_ms >= node->tick_boot) {
         node->touched_pass = false;
-        node->tick_boot = now.boot_ms + TICK_MS;
+        node->tick_boot = now.boot_ms + node->settings.poll_ms;
         node_pass(node);
         node_pull_pass(node);
     }
@@ -414,7 +415,9 @@ static int64_t boot_of(const Node *node, int64_t wall_ms)
 
 int64_t node_next_wake(const Node *node)
 {
-    int64_t wake = node->touched_pass ? 0 : node->tick_boot;
+    int64_t wake = earlier(node->tick_boot, node->now.boot_ms + TICK_MS);
+    if (node->touched_pass)
+        wake = 0;
     wake = earlier(wake, node_limits_wake(node));
     wake = earlier(wake, node_share_wake(node));
     const HeapNode *timer = heap_first(&node->timers);

@@ -36,6 +36,7 @@ typedef struct NodeSettings {
     bool enabled;               /* 000's switch: false starts nothing */
     int64_t grace_ms;           /* between TERM and KILL */
     int64_t lease_ms;           /* job-stale-interval */
+    int64_t poll_ms;            /* a pass at least this often (S3.50) */
     int64_t retry_delay_ms;     /* first delay; doubles ... */
     int64_t retry_delay_max_ms; /* ... up to this */
     int64_t retry_window_ms;    /* from the first due time */

@@ -192,6 +192,29 @@ static void a_tick_comes_every_second(void **state)
     rig_close(rig);
 }
 
+/* S3.50: the period is a setting, also while it runs; what has to be seen to in between
+ * is not put off by it. */
+static void the_period_of_the_tick_is_a_setting(void **state)
+{
+    (void)state;
+    static const int64_t periods[] = { 200, 5000, 1000, 60000 };
+    Rig *rig = rig_open(quiet);
+    for (size_t i = 0; i < sizeof periods / sizeof *periods; i++) {
+        rig->settings.poll_ms = periods[i];
+        node_settings_set(rig->node, &rig->settings);
+        rig_step(rig, NULL, 0);
+        for (int round = 0; round < 3; round++) {
+            uint64_t before = passes(rig);
+            assert_true(node_next_wake(rig->node) <= rig->now.boot_ms + MS_PER_S);
+            rig_wait(rig, periods[i] - 1);
+            assert_true(passes(rig) == before);
+            rig_wait(rig, 1);
+            assert_true(passes(rig) == before + 1);
+        }
+    }
+    rig_close(rig);
+}
+
 /* S0.11, S0.61: what happens between two ticks is a nudge: it causes a pass at once. A
  * nudge that comes during a pass (while the window of a lane is on its way) sets the
  * touched flag: exactly one more pass follows, and it is never lost. */
@@ -277,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_node_that_drains_gives_it_back),
         cmocka_unit_test(without_the_lock_no_duty_is_done),
         cmocka_unit_test(a_tick_comes_every_second),
+        cmocka_unit_test(the_period_of_the_tick_is_a_setting),
         cmocka_unit_test(a_nudge_during_a_pass_causes_exactly_one_more),
         cmocka_unit_test(no_nudge_is_lost),
         cmocka_unit_test(with_the_switch_off_jobs_are_accepted_and_none_starts),

@@ -20,7 +20,7 @@
 #include "core/tenant.h"
 #include "core/unique.h"
 
-#define TICK_MS            1000 /* a pass at least this often (S3.50) */
+#define TICK_MS            1000 /* duties are looked at at least this often */
 #define DUE_LOAD_MAX       500  /* promotions per step: a batch stays small */
 #define OLD_LOAD_MAX       500  /* removals per step, likewise */
 #define PURGE_EVERY_MS     (60 * MS_PER_S)

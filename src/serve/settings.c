@@ -63,6 +63,11 @@ static const Setting table[] = {
       { 0 },
       0,
       "who takes turns: each queue of each tenant (`lane`), or each tenant (`tenant`)" },
+    { "poll_interval",
+      CONFIG_SCHEDULING_POLL,
+      { 0 },
+      0,
+      "the scheduler passes over all queues at least this often" },
     { "grace", CONFIG_DAEMON_GRACE, { 0 }, 0, "between SIGTERM and SIGKILL of a job" },
 };
 #define SETTINGS (sizeof table / sizeof *table)

@@ -21,18 +21,19 @@ static void settings_show_their_defaults_as_json(void **state)
     json_object(&json, NULL);
     settings_json(&json, &settings);
     json_object_end(&json);
-    assert_string_equal(buf_cstr(&out), "{\"max_concurrent_jobs\":4,"
-                                        "\"job_stale_interval\":\"PT30S\","
-                                        "\"controller_stale_interval\":\"PT2M\","
-                                        "\"error_handler_job\":null,"
-                                        "\"on_error\":\"keep\","
-                                        "\"enabled\":true,"
-                                        "\"retry_delay\":\"PT5S\","
-                                        "\"retry_delay_max\":\"PT5M\","
-                                        "\"retry_window\":\"PT6H\","
-                                        "\"keep_done\":\"PT336H\","
-                                        "\"keep_other\":\"PT720H\",\"fairness\":\"lane\","
-                                        "\"grace\":\"PT10S\"}");
+    assert_string_equal(buf_cstr(&out),
+                        "{\"max_concurrent_jobs\":4,"
+                        "\"job_stale_interval\":\"PT30S\","
+                        "\"controller_stale_interval\":\"PT2M\","
+                        "\"error_handler_job\":null,"
+                        "\"on_error\":\"keep\","
+                        "\"enabled\":true,"
+                        "\"retry_delay\":\"PT5S\","
+                        "\"retry_delay_max\":\"PT5M\","
+                        "\"retry_window\":\"PT6H\","
+                        "\"keep_done\":\"PT336H\","
+                        "\"keep_other\":\"PT720H\",\"fairness\":\"lane\","
+                        "\"poll_interval\":\"PT1S\",\"grace\":\"PT10S\"}");
     buf_done(&out);
 }
 
@@ -61,6 +62,9 @@ static const Row rows[] = {
     { "fairness", "tenant", "tenant", NULL },
     { "fairness", "both", NULL, "fairness: \"both\" is not lane or tenant" },
     { "grace", "0", "PT0S", NULL },
+    { "poll-interval", "200ms", "PT0.2S", NULL }, /* S3.50 */
+    { "poll_interval", "10ms", NULL,
+      "poll_interval: \"10ms\" is out of range: PT0.1S to PT1M" },
     { "max_concurrent_jobs", "-1", NULL,
       "max_concurrent_jobs: \"-1\" is out of range: 0 to 100000" },
     { "max_concurrent_jobs", "", NULL,

@@ -87,3 +87,20 @@ def test_the_tick_drives_passes_by_itself(api):
     """S0.5, S3.50: with nothing to do, a pass still comes about every second."""
     first = api.get("/nodes")["items"][0]["passes"]
     wait_for(lambda: api.get("/nodes")["items"][0]["passes"] >= first + 3, SECONDS)
+
+
+def test_the_period_of_the_tick_is_a_setting(api):
+    """S3.50: changed while it runs; passes go on, and work that arrives waits for none."""
+    patch(api, poll_interval="PT1M")
+    try:
+        assert api.get("/config")["poll_interval"] == "PT1M"
+        job = api.add(command=["true"])
+        assert api.until(job["id"], seconds=50)["state"] == "done"
+        patch(api, poll_interval="PT0.1S")
+        first = api.get("/nodes")["items"][0]["passes"]
+        wait_for(lambda: api.get("/nodes")["items"][0]["passes"] >= first + 10, SECONDS)
+        answer = api.request("PATCH", "/config", {"poll_interval": "PT2M"})
+        assert answer.status == 422 and "PT0.1S to PT1M" in answer.json()["detail"], answer
+    finally:
+        patch(api, poll_interval=None)
+    assert api.get("/config")["poll_interval"] == "PT1S"
