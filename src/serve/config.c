@@ -128,7 +128,7 @@ static const ConfigField fields[CONFIG_KEYS] = {
                                   NULL, LIVE,
                                   "a job without a sign of life for so long is lost "
                                   "(`job_stale_interval`)" },
-    [CONFIG_SCHEDULING_POLL] = { "scheduling", "poll", DURATION(100, MS_PER_MIN),
+    [CONFIG_SCHEDULING_POLL] = { "scheduling", "poll", DURATION(100, 10 * MS_PER_MIN),
                                  AT(node.poll_ms), NULL, LIVE,
                                  "the scheduler passes over all queues at least this "
                                  "often; what happens makes it do so at once" },

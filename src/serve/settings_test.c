@@ -64,7 +64,7 @@ static const Row rows[] = {
     { "grace", "0", "PT0S", NULL },
     { "poll-interval", "200ms", "PT0.2S", NULL }, /* S3.50 */
     { "poll_interval", "10ms", NULL,
-      "poll_interval: \"10ms\" is out of range: PT0.1S to PT1M" },
+      "poll_interval: \"10ms\" is out of range: PT0.1S to PT10M" },
     { "max_concurrent_jobs", "-1", NULL,
       "max_concurrent_jobs: \"-1\" is out of range: 0 to 100000" },
     { "max_concurrent_jobs", "", NULL,
