@@ -440,9 +440,37 @@ static bool found(Exchange *exchange, const Call *call)
     return false;
 }
 
+/* Without its store a node still tells of itself, and why it tells of no one else. */
+static void reply_self(Exchange *exchange, const Call *call)
+{
+    const Nodes *nodes = exchange->state;
+    JsonOut json = exchange_json(exchange);
+    Error none = { 0 };
+    if (nodes->sought.data) {
+        node_json(&json, exchange, NULL, &nodes->self, &none);
+    } else {
+        json_object(&json, NULL);
+        json_array(&json, "items");
+        node_json(&json, exchange, NULL, &nodes->self, &none);
+        json_array_end(&json);
+        json_null(&json, "next_cursor");
+        json_cstr(&json, "others", call->problem ? call->problem : "store_failing");
+        json_object_end(&json);
+    }
+    exchange_reply_json(exchange, 200);
+}
+
+static bool only_self_known(const Nodes *nodes, const Call *call)
+{
+    return call->err == ERR_UNAVAILABLE &&
+           (!nodes->sought.data || slice_equal(nodes->sought, nodes->self.sysid));
+}
+
 static void reply_nodes(Exchange *exchange, Call *call)
 {
-    if (found(exchange, call))
+    if (only_self_known(exchange->state, call))
+        reply_self(exchange, call);
+    else if (found(exchange, call))
         exchange_reply_json(exchange, 200);
 }
 

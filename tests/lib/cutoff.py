@@ -99,7 +99,10 @@ class CutOff:
             assert answer.status == 503, (path, answer)
             assert answer.json()["code"] == "store_failing", (path, answer)
         assert self.ask(self.away, "GET", "/livez").status == 200
-        assert self.ask(self.away, "GET", "/nodes").status == 200
+        nodes = self.ask(self.away, "GET", "/nodes").json()
+        [own] = nodes["items"] # of others it knows nothing
+        assert nodes["others"] == "store_failing", nodes
+        assert self.ask(self.away, "GET", f"/nodes/{own['sysid']}").json()["sysid"] == own["sysid"]
 
     def kill(self):
         """kill -9; what starts again waits for its store, and does not end."""
