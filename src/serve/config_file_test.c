@@ -25,6 +25,7 @@ static const char full[] =
     "contexts: { jobs: 50, idle: 30s, age: 10m }\n"
     "scheduling:\n"
     "  lease: PT1M\n"
+    "  poll: 3s\n"
     "  enabled: off\n"
     "  retry_delay: 2s\n"
     "  retry_delay_max: 10m\n"
@@ -68,6 +69,7 @@ static void a_full_file_sets_every_key(void **state)
     assert_int_equal(config.context_idle_ms, 30000);
     assert_int_equal(config.context_age_ms, 600000);
     assert_int_equal(config.node.lease_ms, 60000);
+    assert_int_equal(config.node.poll_ms, 3000);
     assert_false(config.node.enabled);
     assert_int_equal(config.node.retry_delay_ms, 2000);
     assert_int_equal(config.node.retry_delay_max_ms, 600000);

@@ -50,6 +50,7 @@ static const char *const changed[] = {
     "contexts.idle=90s",
     "contexts.age=90s",
     "scheduling.lease=31s",
+    "scheduling.poll=2500ms",
     "scheduling.enabled=off",
     "scheduling.retry_delay=0",
     "scheduling.retry_delay_max=1m",
