@@ -95,11 +95,13 @@ static void kill_attempt(Node *node, const Running *running)
     }
 }
 
-/* The lease is over: whatever runs here may be another's by now, and is ended. */
+/* The lease is over: whatever runs here may be another's by now, and is ended. A node
+ * that has just started has not been told of its lease; what it found running has a time
+ * at which its launcher ends it, of the lease before. */
 void node_share_lease(Node *node)
 {
     Share *share = node->share;
-    if (!share || node->now.boot_ms < share->lease_boot)
+    if (!share || !share->lease_boot || node->now.boot_ms < share->lease_boot)
         return;
     MapEntry entry;
     for (size_t at = 0; map_next(&node->running, &at, &entry);)

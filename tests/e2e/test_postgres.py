@@ -38,6 +38,24 @@ def test_a_whole_life_and_a_restart(things, place):
     assert node.stop() == 0
 
 
+def test_what_runs_goes_on_over_a_restart(things, place):
+    """Within its lease a daemon that comes back takes its attempts over as they are."""
+    gate, marks = place / "gate", place / "marks"
+    node = daemon(things, place, server(things).url())
+    node.options += ["--set", "scheduling.lease=1h"] # no busy machine lets it lapse
+    node.start()
+    ids = add(node, 3, ["sh", "-c", f"echo + >> {marks}; until [ -e {gate} ]; do sleep 0.05; done"])
+    wait_for(lambda: marks.exists() and marks.read_text().count("+") == 3, SECONDS, node.tail)
+    node.restart()
+    gate.touch()
+    api = node.api(SECONDS)
+    for id in ids:
+        job = api.until(id, seconds=SECONDS)
+        assert (job["state"], job["attempt"]) == ("done", 1), job
+    api.close()
+    assert marks.read_text().count("+") == 3
+
+
 def test_the_start_waits_for_the_server(things, place):
     database = server(things)
     database.kill()
