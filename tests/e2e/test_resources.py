@@ -63,7 +63,8 @@ class Desk:
         return self.api.until(id, "running", PATIENCE)
 
     def ready(self, id):
-        assert self.api.job(id)["state"] == "ready"
+        """On a shared store a job with a key is blocked until the store has said whose it is."""
+        return self.api.until(id, "ready", PATIENCE)
 
     def done(self, id):
         job = self.api.until(id, seconds=PATIENCE)
