@@ -25,7 +25,8 @@ struct Audit {
     unsigned count; /* of rows: part of their keys */
     Batch notes;    /* rows for the next turn, as OP_PUT */
     int64_t keep_ms;
-    int64_t purge_boot;
+    int64_t purge_boot;      /* the next look */
+    int64_t purge_soon;      /* if the last one has found something */
     atomic_bool purging;     /* the answer comes from the reader's thread */
     atomic_bool purge_again; /* there was something: look again soon */
 };
@@ -368,7 +369,8 @@ void audit_turn(Audit *audit, Outbox *out, const Map *calls, Now now)
     }
     take_notes(audit, &out->batch);
     remember(audit, out, look.ops);
-    if (now.boot_ms >= audit->purge_boot && !audit->purging)
+    int64_t next_boot = audit->purge_again ? audit->purge_soon : audit->purge_boot;
+    if (now.boot_ms >= next_boot && !audit->purging)
         purge(audit, now);
 }
 
@@ -451,7 +453,8 @@ static void delete_old(Call *call)
 
 static void purge(Audit *audit, Now now)
 {
-    audit->purge_boot = now.boot_ms + (audit->purge_again ? MS_PER_S : PURGE_EVERY_MS);
+    audit->purge_boot = now.boot_ms + PURGE_EVERY_MS;
+    audit->purge_soon = now.boot_ms + MS_PER_S;
     audit->purge_again = false;
     Purge *purge = MEM_NEW(Purge);
     audit->purging = true;

@@ -11,12 +11,11 @@
 
 #include "base/err.h"
 #include "base/json_out.h"
+#include "store/cluster.h" /* the names of its tables */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define AUDIT_TABLE      "audit"
-#define AUDIT_HOUR_TABLE "audit_hour:" /* and ten digits */
 #define AUDIT_HOUR_BYTES 24
 #define AUDIT_KEY_BYTES  32
 

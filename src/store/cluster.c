@@ -4,6 +4,12 @@
 
 #include "core/peer.h"
 
+bool cluster_tells(Slice table)
+{
+    return !slice_is(table, AUDIT_TABLE) &&
+           !slice_starts(table, SLICE_LITERAL(AUDIT_HOUR_TABLE));
+}
+
 bool cluster_outlives_fence(const Op *op)
 {
     switch (op->kind) {

@@ -55,6 +55,15 @@ typedef struct Change {
 } Change;
 typedef void ChangeSink(void *context, const Change *change);
 
+/* Tables of definitions that no node keeps in memory: the audit, which has a row for each
+ * change of anything else, below the hours that there are rows of. */
+#define AUDIT_TABLE      "audit"
+#define AUDIT_HOUR_TABLE "audit_hour:" /* and ten digits */
+
+/* Whether other nodes are told of writes to a table. What they were told stays for ever
+ * (the last word on each key), so not of those that only grow and go again. */
+bool cluster_tells(Slice table);
+
 /* Whether an operation of a fenced node still counts: what came through a door (jobs,
  * keys, definitions), and its return. */
 bool cluster_outlives_fence(const Op *op);

@@ -229,7 +229,7 @@ static OpResult apply_definition(Memory *memory, const Op *op, uint32_t node)
         entries_remove(table, entry);
     else
         result = OP_MISSING;
-    if (result == OP_APPLIED)
+    if (result == OP_APPLIED && cluster_tells(op->table))
         memory_defined(memory, buf_slice(&key), node);
     buf_done(&key);
     return result;

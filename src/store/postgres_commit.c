@@ -234,7 +234,7 @@ static OpResult define(Postgres *pg, const Op *op, uint32_t node)
                  &pg->params);
     if (slice_is(op->table, RESOURCE_TABLE))
         pgbooking_items(pg, op->key, put ? op->value : (Slice){ NULL, 0 });
-    if (put || changes)
+    if ((put || changes) && cluster_tells(op->table))
         pgcluster_defined(pg, op, node);
     return put || changes ? OP_APPLIED : OP_MISSING;
 }

@@ -299,7 +299,7 @@ static OpResult define(Sqlite *sqlite, const Op *op, uint32_t node)
     int changes = sqlite3_changes(db->handle);
     if (slice_is(op->table, RESOURCE_TABLE))
         booking_items(db, op->key, put ? op->value : (Slice){ NULL, 0 });
-    if (put || changes)
+    if ((put || changes) && cluster_tells(op->table))
         sqlite_defined(db, op, node);
     return put || changes ? OP_APPLIED : OP_MISSING;
 }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit against a real daemon: every change has its row, and rows outlive crashes."""
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 
@@ -10,7 +12,10 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
+
+OLD_ROWS = 1300 # more than two steps of purging take
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +133,33 @@ def test_rows_are_durable_with_their_change_and_the_command_line_shows_them():
                                 "unix:" + node.socket()], stdin=subprocess.DEVNULL,
                                capture_output=True, text=True, timeout=120)
         assert shown.returncode == 0 and shown.stdout.count(" put ") == 2, shown
+
+
+def test_old_rows_are_purged_and_newer_ones_stay():
+    """Rows of a year ago, more than one step of purging takes: hours that are too old go as
+    a whole, and nothing of them is left in the store."""
+    with Place() as place:
+        store = place.path / "jobs.db"
+        node = place.daemon("--set", "audit.keep=PT1H", "--store", f"sqlite:{store}").start()
+        change(node.api(), "PUT", "/queues/old", {"slots": 1})
+        assert node.stop() == 0
+        with contextlib.closing(sqlite3.connect(store)) as file, file:
+            (table, value), = file.execute(
+                "SELECT kind, value FROM definition WHERE kind LIKE 'audit_hour:%'").fetchall()
+            hour = int(table.partition(":")[2]) - 365 * 24
+            file.execute("DELETE FROM definition WHERE kind LIKE 'audit%'")
+            file.executemany("INSERT INTO definition VALUES(?, '', ?, ?)", [
+                ("audit", f"{hour:010}", b"1"),
+                *((f"audit_hour:{hour:010}", f"k{n:05}", value) for n in range(OLD_ROWS))])
+        node.start()
+        change(node.api(), "PUT", "/queues/new", {"slots": 1})
+
+        def kept():
+            with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as file:
+                return [file.execute(f"SELECT count(*) FROM {name} WHERE kind LIKE 'audit%'"
+                                     ).fetchone()[0]
+                        for name in ("definition", "definition_change")]
+
+        # The hour and the row of the new one; and no word on what has gone.
+        wait_for(lambda: kept() == [2, 0], 120, lambda: str(kept()), pause=0.3)
+        assert [row["target"] for row in rows(node.api())] == ["new"]
