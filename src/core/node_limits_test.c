@@ -636,8 +636,29 @@ static void a_held_head_counts_for_the_wait_of_its_lane(void **state)
     rig_close(rig);
 }
 
-/* S3.7, S3.53: hard priority: as long as higher ones come, a lower one waits; and the
- * node keeps more heads than it has slots. */
+/* S3.53: the node takes more heads than it has slots: while the store says nothing more,
+ * each end starts the next. */
+static void more_heads_are_taken_than_can_run(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId ids[8];
+    rig_slots(rig, 1);
+    for (size_t i = 0; i < 8; i++)
+        ids[i] = add_to(rig, "q");
+    rig_reopen(rig, true); /* they come from the store now */
+    rig_step(rig, NULL, 0);
+    RUNS(ids[0]);
+    rig->hold_answers = true;
+    for (size_t i = 1; i < 8; i++) {
+        WAITS(ids[i]);
+        rig_exit(rig, ids[i - 1], 0);
+        RUNS(ids[i]);
+    }
+    rig_close(rig);
+}
+
+/* S3.7: hard priority: as long as higher ones come, a lower one waits. */
 static void a_low_priority_waits_as_long_as_higher_ones_come(void **state)
 {
     (void)state;
@@ -756,6 +777,7 @@ int main(void)
         cmocka_unit_test(job_before_handler_before_manager),
         cmocka_unit_test(a_waiting_job_is_told_why),
         cmocka_unit_test(a_held_head_counts_for_the_wait_of_its_lane),
+        cmocka_unit_test(more_heads_are_taken_than_can_run),
         cmocka_unit_test(a_low_priority_waits_as_long_as_higher_ones_come),
         cmocka_unit_test(a_refused_lane_goes_first_when_there_is_room),
         cmocka_unit_test(fairness_by_tenant_gives_each_its_share),

@@ -76,11 +76,14 @@ def metric(node, name):
 
 
 def test_a_worker_takes_a_job_and_finishes_it(tenant):
-    """S1.11, S2.31: nodes of execution ask for work; a running job is theirs by token."""
-    id = tenant.add(payload="hello", priority=7)
+    """S1.11, S1.53, S2.31: nodes of execution ask for work; a running job is theirs by
+    token, and what they get says when it was due and how long it should take."""
+    id = tenant.add(payload="hello", priority=7, service_time="PT90S")
+    due = tenant.api.job(id)["run_at"]
     job = tenant.one(worker="w-1", lease="PT1M")
     assert job["id"] == id and job["payload"] == "hello" and job["attempt"] == 1
     assert job["state"] == "running" and job["priority"] == 7 and job["token"]
+    assert job["run_at"] == due and job["service_time"] == "PT1M30S"
     seen = tenant.api.job(id)
     assert seen["state"] == "running" and seen["message"] == "w-1"
     assert tenant.claim() == [] # nothing else

@@ -57,7 +57,7 @@ def nodes_that_ran(api, ids):
 
 
 def test_jobs_run_where_there_is_room(cluster, place):
-    """S2.29, S1.2: both take jobs, and those that went in at one run on both."""
+    """S2.29, S1.2, S1.21: both take jobs, and those that went in at one run on both."""
     first, second = cluster.daemons
     api = first.api()
     # Each waits for a third one to run: on one node they never would.
@@ -192,7 +192,7 @@ def test_definitions_are_seen_by_all(cluster):
 
 def test_many_jobs_and_many_nodes(server, place):
     """S0.4: it scales well: slots of more nodes add up, for jobs that went in at one of
-    them; twenty thousand that wait hold up no other; and each of many runs once."""
+    them; twenty thousand that wait hold up no other; and S1.52: each of many runs once."""
     nodes = Cluster(server.database("many"), place.path, 3, "--slots", "2")
     marks = place.path / "marks"
     marks.mkdir()

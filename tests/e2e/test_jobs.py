@@ -1053,13 +1053,15 @@ def check_attempts(node, ids):
 
 
 def test_two_jobs_at_once_hold_two_resources(node, api, home):
-    """S1.12, S1.19, S1.24: a slot is one row of resource, taken by one at a time."""
+    """S1.12, S1.19, S1.24: a slot is one row of resource, taken by one at a time; there are
+    as many as can run, and who gets none waits until one is free."""
     path = gate(home)
-    ids = [gated(api, path) for _ in range(3)]
-    for id in ids:
+    ids = [gated(api, path) for _ in range(5)]
+    for id in ids[:4]:
         api.until(id, "running")
-    held = [attempt_rows(node, id)[0]["resource_id"] for id in ids]
-    assert len(set(held)) == 3
+    held = [attempt_rows(node, id)[0]["resource_id"] for id in ids[:4]]
+    assert len(set(held)) == 4
+    assert api.job(ids[4])["state"] == "ready" and attempt_rows(node, ids[4]) == []
     path.touch()
     for id in ids:
         api.until(id)

@@ -203,9 +203,19 @@ def test_a_highlander(desk):
 
 
 def test_003s_global_parameters(desk):
-    """S3.17, S3.46, S3.47: discreteRmName and discreteRmList define a manager."""
+    """S3.17, S3.46, S3.47: discreteRmName and discreteRmList define a manager of the node,
+    which gives out items like any other."""
     desk.ask("PATCH", "/config", {"discreteRmName": desk.key, "discreteRmList": "p1,p2"})
-    assert desk.get()["list"] == ["p1", "p2"]
+    made = desk.get()
+    assert (made["list"], made["kind"], made["scope"]) == (["p1", "p2"], "discrete", "node")
+    say = f"echo $JQM_RM_DISCRETE_{desk.key.upper()}_ITEMS; "
+    both, waiting = desk.holds(2, say), desk.holds(1, say)
+    desk.running(both)
+    desk.ready(waiting)
+    desk.gate.touch()
+    desk.done(both), desk.done(waiting)
+    assert desk.api.log(both).decode().split() == ["p1,p2"]
+    assert desk.api.log(waiting).decode().split()[0] in ("p1", "p2")
     bad = desk.ask("PATCH", "/config", {"discreteRmName": "a b"}, 422)
     assert "discreteRmName" in bad["detail"]
 
