@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "pipeline/mount.h"
 #include "pipeline/next.h"
 #include "pipeline/pipeline.h"
 
@@ -274,10 +275,11 @@ Err unit_back(Processor *processor, const char *name, Error *why)
 {
     Buckets *buckets = &processor->buckets;
     Err err = ERR_OK;
-    if (bucket_has(buckets, OUT_PROCESSING, name))
-        err = bucket_remove(buckets, OUT_PROCESSING, name, why);
-    if (!err && bucket_has(buckets, IN_ACTIVE, name))
+    /* In this order: a unit in active whose job is done still has its output. */
+    if (bucket_has(buckets, IN_ACTIVE, name))
         err = bucket_move(buckets, name, IN_ACTIVE, IN_WORK, why);
+    if (!err && bucket_has(buckets, OUT_PROCESSING, name))
+        err = bucket_remove(buckets, OUT_PROCESSING, name, why);
     return err;
 }
 
@@ -422,6 +424,7 @@ static void adopt(Processor *processor, const LiveJob *live)
 typedef struct Recent {
     Processor *processor;
     Unit *orphans; /* in active without a live job */
+    bool lasted;   /* what was written is there, synced or not */
 } Recent;
 
 static int64_t ms_of(struct timespec at)
@@ -430,7 +433,9 @@ static int64_t ms_of(struct timespec at)
 }
 
 /* The newest final job of an orphan, if it was made for this stay in active: the rename
- * into it changed the unit's ctime, and the job came after. */
+ * into it changed the unit's ctime, and the job came after. One that is done counts only
+ * while the file system was mounted: it does not say that its output was on disk when the
+ * power went. */
 static void judge(void *context, const Job *job)
 {
     const Recent *recent = context;
@@ -442,8 +447,13 @@ static void judge(void *context, const Job *job)
         if (unit->job || strcmp(unit->name, name) != 0)
             continue;
         unit->job = job->id;
-        if (bucket_stat(&recent->processor->buckets, IN_ACTIVE, name, &found) &&
-            job->created_ms + CTIME_SLACK_MS >= ms_of(found.st_ctim))
+        if (!bucket_stat(&recent->processor->buckets, IN_ACTIVE, name, &found))
+            continue;
+        int64_t came_ms = ms_of(found.st_ctim);
+        bool its_own = job->created_ms + CTIME_SLACK_MS >= came_ms;
+        /* A unit that was reset came after the end of its older job. */
+        bool good = recent->lasted && came_ms + CTIME_SLACK_MS < job->finished_ms;
+        if (its_own && (good || job->state != JOB_DONE))
             unit->state = job->state;
     }
 }
@@ -463,11 +473,10 @@ static JobState state_by_output(const Processor *processor, const char *name)
 static Err settle(Processor *processor, const Unit *orphan, Error *why)
 {
     JobState state = state_by_output(processor, orphan->name);
-    bool failed = orphan->state == JOB_FAILED || orphan->state == JOB_REJECTED;
-    if (state == JOB_READY && failed)
+    bool ended = orphan->state == JOB_DONE || orphan->state == JOB_FAILED ||
+                 orphan->state == JOB_REJECTED;
+    if (state == JOB_READY && ended)
         state = orphan->state;
-    /* A job that is done does not say that its output was on disk when the power went:
-     * only output in its last bucket does. */
     if (state == JOB_READY)
         return unit_back(processor, orphan->name, why);
     log_event(LOG_INFO, "processor.settled", "processor=" SLICE_FMT " state=%s",
@@ -486,7 +495,8 @@ static Err settle_orphans(Processor *processor, Error *why)
 {
     BucketWalk walk = { 0 };
     char name[UNIT_BYTES_MAX + 1];
-    Recent recent = { .processor = processor };
+    Recent recent = { .processor = processor,
+                      .lasted = mount_lasted(&processor->buckets) };
     const Engine *engine = &pipeline_options(processor->pipeline)->engine;
     for (WalkStep step; (step = bucket_walk_next(&walk, processor->buckets.fds[IN_ACTIVE],
                                                  name)) != WALK_END;) {
@@ -567,5 +577,7 @@ Err units_recover(Processor *processor, Error *why)
         units_sweep_output(processor);
     if (!err)
         err = buckets_sync(&processor->buckets, why);
+    if (!err)
+        err = mount_remember(&processor->buckets, why);
     return err;
 }

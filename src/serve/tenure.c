@@ -5,22 +5,11 @@
  * be theirs. */
 #include "serve/inside.h"
 
+#include "base/boot.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
-
-/* Another run of the machine has another one; empty where the kernel tells none. */
-static void read_boot(char *out, size_t bytes)
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, out, bytes - 1);
-    if (fd >= 0)
-        close(fd);
-    out[got > 0 ? got : 0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
-}
 
 static SysidClaim claim_now(const Daemon *daemon)
 {
@@ -50,7 +39,7 @@ Err tenure_begin(Daemon *daemon, Error *why)
     Tenure *tenure = &daemon->tenure;
     if (gethostname(tenure->host, sizeof tenure->host - 1))
         snprintf(tenure->host, sizeof tenure->host, "unknown");
-    read_boot(tenure->boot, sizeof tenure->boot);
+    boot_id(tenure->boot);
     SysidClaim claim = claim_now(daemon);
     tenure->renew_boot = clock_now().boot_ms + SYSID_RENEW_MS;
     Err err = sysid_reserve(daemon->store, slice_text(daemon->identity.sysid), &claim,

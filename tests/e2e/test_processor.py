@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import uuid
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                       # noqa: E402
-from lib.daemon import Place, alive, program       # noqa: E402
+from lib.daemon import Place, alive, kernel, program # noqa: E402
 from lib.processor import problem_of, BUCKETS, WAIT, Processor, until_status # noqa: E402
 
 COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
@@ -431,27 +432,63 @@ def test_a_restart_resets_active(home):
     node.cleanup()
 
 
-def test_a_job_that_is_done_does_not_make_its_output_whole(home):
-    """As after a power cut: the journal has the end of the job, the disk not its output.
-    The unit begins again."""
-    node = home.daemon(data=home.path / "lost").start()
-    gate = home.path / "lost-gate"
+def killed_before_the_renames(home, name):
+    """A daemon that dies when the job of its unit is done and the unit still in active: its
+    output found something in the way. The runs are counted in a file."""
+    node = home.daemon(data=home.path / name).start()
+    gate, runs = home.path / f"{name}-gate", home.path / f"{name}-runs"
     processor = Processor(node, "p")
-    processor.create(GATED, env=[f"GATE={gate}"])
+    processor.create(f'echo run >> {runs}; {GATED}', env=[f"GATE={gate}"])
     processor.put("u", b"whole\n")
     running(processor, "u")
     (processor.dir / "output/finished/u").write_text("in the way")
+    came = (processor.dir / "input/active/u").stat().st_ctime
+    wait_for(lambda: time.time() > came + 0.1, WAIT) # the end is after it, to any clock
     gate.touch()
     wait_for(lambda: any("already" in row["problem"] for row in
                          processor.status()["problems"]), WAIT, processor.picture)
-    assert processor.where("u")[0] == "input/active" # the end cannot be recorded there
+    assert processor.where("u") == ["input/active", "output/processing", "output/finished"]
     node.kill()
     (processor.dir / "output/finished/u").unlink()
-    os.truncate(processor.dir / "output/processing/u", 2)
-    node.start()
+    return processor, runs
+
+
+@pytest.mark.skipif(kernel() < (6, 8), reason="mounts have no number of their own here")
+def test_a_kill_before_the_renames_does_not_make_the_unit_again(home):
+    """S4.8 S4.10 S4.33: its job is done and its output there, so only the renames are."""
+    processor, runs = killed_before_the_renames(home, "ended")
+    processor.node.start()
+    assert processor.where("u") == ["input/processed", "output/finished"]
+    assert (processor.dir / "output/finished/u").read_bytes() == b"begun\nwhole\n"
+    assert runs.read_text() == "run\n"
+    processor.node.cleanup()
+
+
+def test_a_unit_that_came_again_is_not_done_by_its_older_job(home):
+    """Back in active after the end of that job, and killed before it had a new one."""
+    processor, runs = killed_before_the_renames(home, "older")
+    for bucket in "work", "active":
+        os.rename(processor.dir / "input" / processor.where("u")[0][6:] / "u",
+                  processor.dir / "input" / bucket / "u")
+    (processor.dir / "output/processing/u").unlink()
+    processor.node.start()
     processor.until("input/processed", "u")
     assert (processor.dir / "output/finished/u").read_bytes() == b"begun\nwhole\n"
-    node.cleanup()
+    assert runs.read_text() == "run\nrun\n"
+    processor.node.cleanup()
+
+
+def test_a_job_that_is_done_does_not_make_its_output_whole(home):
+    """As after a power cut: the journal has the end of the job, the disk not its output,
+    and the file system is mounted anew. The unit begins again."""
+    processor, runs = killed_before_the_renames(home, "lost")
+    os.truncate(processor.dir / "output/processing/u", 2)
+    (processor.dir / ".pawl/mount").write_text("00000000-0000-4000-8000-000000000000 1")
+    processor.node.start()
+    processor.until("input/processed", "u")
+    assert (processor.dir / "output/finished/u").read_bytes() == b"begun\nwhole\n"
+    assert runs.read_text() == "run\nrun\n"
+    processor.node.cleanup()
 
 
 def make_file(processor, name):

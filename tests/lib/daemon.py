@@ -8,6 +8,7 @@ import atexit
 import itertools
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,11 @@ def program():
     if not found:
         found = str(pathlib.Path(__file__).resolve().parents[2] / "build/asan/src/pawl")
     return found
+
+
+def kernel():
+    """(major, minor) of the one that runs."""
+    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
 
 
 def pids():

@@ -7,7 +7,7 @@ import threading
 import time
 
 from lib.api import wait_for
-from lib.daemon import kill, program
+from lib.daemon import kernel, kill, program
 from lib.processor import Processor
 
 PARTS = 400
@@ -100,10 +100,9 @@ class PartsKilled:
                 judged.faults.append(f"{path} differs from an undisturbed run")
         begun = len(self.runs.read_text().splitlines())
         wanted = PARTS * len(self.names)
-        # A kill between the end of a job and the renames makes the unit anew, with a new job.
-        jobs = len(self.processor.node.api().get(
-            f"/jobs?queue=processor:{self.processor.name}&limit=1000")["items"])
-        if begun > PARTS * max(jobs, len(self.names)) + self.kills:
+        # Before Linux 6.8 a kill between the end of a job and the renames makes the unit
+        # anew: the daemon cannot tell whether the file system was mounted all the time.
+        if begun > wanted + self.kills and kernel() >= (6, 8):
             judged.faults.append(f"{begun} parts were begun: {wanted} and {self.kills} kills")
         judged.count.update(units=len(self.names), parts=wanted, kills=self.kills)
         return judged
