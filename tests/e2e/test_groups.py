@@ -102,8 +102,9 @@ def test_the_completion_job_comes_once(api, name):
 def test_a_group_that_is_over_completes_at_once(api, name):
     id = run(api, name, "true")
     api.until(id, seconds=LONG)
-    told = put(api, name, then="nobody-there")
-    assert told["completion"] and api.job(told["completion"])["state"] == "blocked"
+    put(api, name, then="nobody-there") # a shared store is asked first whether it is over
+    completion = wait_for(lambda: api.get(f"/groups/{name}")["completion"], LONG)
+    assert api.job(completion)["state"] == "blocked"
     answer = api.request("DELETE", f"/groups/{name}")
     assert answer.status == 200 and answer.json()["removed"] is True
     assert api.get(f"/groups/{name}")["then"] is None
