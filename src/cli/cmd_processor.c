@@ -448,16 +448,38 @@ static int create(Cli *cli)
 
 /* --- Signals ----------------------------------------------------------------------- */
 
-static void say(const Cli *cli, Slice name, const Response *response)
+/* Only an answer that was waited for has the unit's status: a script goes on by it. */
+static int code_of_unit(const Doc *answer)
+{
+    static const struct {
+        const char *status;
+        ExitCode code;
+    } rows[] = {
+        { "failed", CLI_JOB_FAILED },
+        { "in-progress", CLI_TIMED_OUT },
+        { "have-input", CLI_JOB_CANCELLED }, /* reset, or taken away, meanwhile */
+        { "no-input", CLI_JOB_CANCELLED },
+    };
+    Slice status = doc_text(answer, "status");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (slice_is(status, rows[i].status))
+            return rows[i].code;
+    return CLI_DONE;
+}
+
+static int say(const Cli *cli, Slice name, const Response *response)
 {
     Doc *doc = NULL;
     Buf text = { 0 };
-    if (cli->json) {
+    if (cli->json)
         cli_print_json(buf_slice(&response->body));
-        return;
-    }
     if (doc_parse(buf_slice(&response->body), &doc, NULL))
-        return;
+        return CLI_DONE;
+    int code = code_of_unit(doc);
+    if (cli->json) {
+        doc_free(doc);
+        return code;
+    }
     static const char *const words[] = { "answer", "status", "id", "signal" };
     safe_add(&text, name);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -472,6 +494,7 @@ static void say(const Cli *cli, Slice name, const Response *response)
     cli_print(&text);
     buf_done(&text);
     doc_free(doc);
+    return code;
 }
 
 static int send_signal(Cli *cli, Slice name, const char *signal, const char *unit)
@@ -491,7 +514,7 @@ static int send_signal(Cli *cli, Slice name, const char *signal, const char *uni
     Request request = { .method = "POST", .path = buf_cstr(&path) };
     int code = cli_call(cli, &request, &response);
     if (!code)
-        say(cli, name, &response);
+        code = say(cli, name, &response);
     response_done(&response);
     buf_done(&path);
     return code;

@@ -8,6 +8,7 @@
 #include "serve/relay.h"
 #include "json/json_in.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -34,6 +35,20 @@ static void answered(Call *call)
     sem_post(&((Asked *)(void *)call)->answered);
 }
 
+/* A refusal without a text of its own: what its code means and what to do, as the rest of
+ * a sentence. */
+static void say_problem(const Call *call, Error *why)
+{
+    const ProblemKind *kind = call->problem ? problem_find(call->problem) : NULL;
+    if (!kind) {
+        error_set(why, call->err, "%s", err_name(call->err));
+        return;
+    }
+    error_set(why, call->err, "%s%s%s", kind->title, kind->hint[0] ? "; " : "",
+              kind->hint);
+    why->text[0] = (char)tolower((unsigned char)why->text[0]);
+}
+
 /* Waits for the answer; the caller ends with asked_done. */
 static Err ask_and_wait(Daemon *daemon, Asked *asked, Error *why)
 {
@@ -44,11 +59,10 @@ static Err ask_and_wait(Daemon *daemon, Asked *asked, Error *why)
     } /* only a signal ends it early */
     sem_destroy(&asked->answered);
     const Call *call = &asked->call;
-    if (call->err && !why->text[0])
-        error_set(why, call->err, "%s",
-                  call->why.text[0] ? call->why.text
-                  : call->problem   ? call->problem
-                                    : err_name(call->err));
+    if (call->err && !why->text[0] && call->why.text[0])
+        error_set(why, call->err, "%s", call->why.text);
+    else if (call->err && !why->text[0])
+        say_problem(call, why);
     why->code = call->err;
     return call->err;
 }

@@ -166,9 +166,13 @@ def test_a_unit_that_waits_is_sent_again_as_a_difference(make):
     first = make(forward=[{"to": [last.name]}], start_forwarder=True)
     first.put("u", b"old")
     first.until("output/sent", "u")
+    first.signal("stop-monitor")
     first.signal("reset-processed", "u")
+    (first.dir / "input/work/u").write_bytes(b"new and longer")
+    first.signal("start-monitor")
     first.until("output/sent", "u")
     assert last.where("u") == ["input/work"]
+    assert content(last.dir / "input/work/u") == b"new and longer"
     # The same name of someone else is a clash: it stays, at both ends.
     other = make(forward=[{"to": [last.name]}], start_forwarder=True)
     other.put("u", b"other")
@@ -176,7 +180,7 @@ def test_a_unit_that_waits_is_sent_again_as_a_difference(make):
     assert problem_of(other, "u") == (
         f"to {last.name}: it has a unit of this name already, in input/work")
     assert other.where("u") == ["input/processed", "output/finished"]
-    assert content(last.dir / "input/work/u") == b"old"
+    assert content(last.dir / "input/work/u") == b"new and longer"
 
 
 def test_an_unknown_destination_keeps_the_unit(make):

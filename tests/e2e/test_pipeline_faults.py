@@ -71,7 +71,9 @@ def test_a_full_destination_keeps_the_unit_until_there_is_room(place):
             disk.fill()
             data = os.urandom(1 << 20)
             first.put("big", {"data": data})
-            wait_for(lambda: "No space left" in problems(first), WAIT, first.picture)
+            why = "to last: cannot copy the unit: No space left on device"
+            wait_for(lambda: first.status()["problems"] ==
+                     [{"unit": "big", "problem": why}], WAIT, first.picture)
             assert first.where("big") == ["input/processed", "output/finished"]
             assert last.where("big") == []
             disk.free()
@@ -98,8 +100,8 @@ def test_a_full_journal_leaves_units_in_work(place):
                 "command": ["/bin/true"], "delay": 3600}).status == 503, WAIT,
                 "adds are not refused")
             processor.put("u")
-            wait_for(lambda: "cannot be queued" in problems(processor), WAIT,
-                     processor.picture)
+            why = "units cannot be queued: there is no room for new jobs; free disk space"
+            wait_for(lambda: problems(processor) == why, WAIT, processor.picture)
             wait_for(lambda: processor.where("u") == ["input/work"], WAIT,
                      processor.picture)
             disk.free()
@@ -176,7 +178,7 @@ def test_where_the_daemon_may_not_write(place):
     locked = place.path / "locked"
     locked.mkdir(mode=0o700)
     answer = Processor(node, "bad").create("true", status=422, dir=str(locked / "p"))
-    assert str(locked) in answer["detail"] and "ermission" in answer["detail"]
+    assert answer["detail"] == f"cannot make the directory {locked}/p: Permission denied"
     processor = Processor(node, "p")
     processor.create(COPY)
     work = processor.dir / "input/work"
@@ -185,8 +187,9 @@ def test_where_the_daemon_may_not_write(place):
     (work / "u").write_text("x") # by root
     node.start()
     until_status(processor, up=False)
-    wait_for(lambda: "input/work" in problems(processor), WAIT)
-    assert Processor(node, "p").signal("process", "u", status=503)
+    why = f"the bucket {work} cannot be written: Permission denied"
+    wait_for(lambda: problems(processor) == why, WAIT, lambda: problems(processor))
+    assert processor.signal("process", "u", status=503)["detail"] == why
     assert processor.where("u") == ["input/work"]
     os.chmod(work, 0o755)
     processor.until("input/processed", "u")

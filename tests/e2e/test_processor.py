@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processors of document 004: directories as work, against a real daemon."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -75,7 +76,8 @@ def test_a_unit_goes_through_the_buckets(make):
 
 def test_what_the_command_sees(make):
     """S4.13: the unit's name, its input in active, and a path for its output."""
-    processor = make('env > "$PAWL_OUTPUT"; test -e "$PAWL_INPUT"; test -d "$PAWL_STATE_DIR"')
+    processor = make('set -e; test -f "$PAWL_INPUT"; test -d "$PAWL_STATE_DIR"; '
+                     'test ! -e "$PAWL_OUTPUT"; env > "$PAWL_OUTPUT"')
     processor.put("u1")
     processor.until("output/finished", "u1")
     seen = dict(line.split("=", 1) for line in
@@ -236,7 +238,7 @@ def test_a_reset_asks_first_and_kills_then(make, home, node):
 
 
 def test_a_reset_of_one_unit_leaves_the_others(gated):
-    """S4.31"""
+    """S4.7 S4.9 S4.31"""
     gated.put("a")
     gated.put("b")
     running(gated, "a")
@@ -248,7 +250,7 @@ def test_a_reset_of_one_unit_leaves_the_others(gated):
 
 
 def test_reset_processed_and_reset_all(gated):
-    """S4.28 S4.29 S4.30: outputs go, inputs come back, of failed units too (B4.1)."""
+    """S4.28 S4.29 S4.30: outputs go, inputs come back."""
     gated.gate.touch()
     gated.put("a")
     gated.put("b")
@@ -269,6 +271,35 @@ def test_reset_processed_and_reset_all(gated):
     assert gated.bucket("output/processing") == set()
 
 
+def test_resets_take_failed_units_and_units_of_every_state(make, home):
+    """S4.28 S4.29 S4.30 B4.1: reset processed takes failed input back and deletes failed
+    output, and leaves what runs; reset all takes what runs, is processed and has failed."""
+    gate = home.path / f"kinds-{uuid.uuid4().hex[:8]}"
+    processor = make('echo x > "$PAWL_OUTPUT"; case $PAWL_UNIT in bad) exit 3;; '
+                     f'slow) while [ ! -e {gate} ]; do sleep 0.05; done;; esac', slots=3)
+
+    def settled():
+        processor.until("input/processed", "good")
+        processor.until("input/failed", "bad")
+        running(processor, "slow")
+        processor.signal("stop-monitor")
+    for name in "bad", "good", "slow":
+        processor.put(name)
+    settled()
+    assert processor.where("bad") == ["input/failed", "output/failed"]
+    processor.signal("reset-processed")
+    assert processor.where("bad") == processor.where("good") == ["input/work"]
+    assert processor.where("slow") == ["input/active", "output/processing"]
+    processor.signal("start-monitor")
+    settled()
+    processor.signal("reset-all")
+    assert {name: processor.where(name) for name in ("bad", "good", "slow")} == {
+        name: ["input/work"] for name in ("bad", "good", "slow")}
+    gate.touch()
+    processor.signal("start-monitor")
+    processor.until("input/processed", "good", "slow")
+
+
 def test_process_says_what_it_does(gated):
     """S4.50 S4.51 S4.52: starting, in-progress, already-done, and it can wait."""
     gated.signal("stop-monitor")
@@ -276,13 +307,42 @@ def test_process_says_what_it_does(gated):
     assert gated.signal("process", "u")["answer"] == "starting"
     running(gated, "u")
     assert gated.signal("process", "u")["answer"] == "in-progress"
-    gated.gate.touch()
-    assert gated.signal("process", "u", wait="PT60S").get("status", "completed") == \
-        "completed"
-    gated.until("input/processed", "u")
+    assert gated.signal("process", "u", wait="PT0.1S")["status"] == "in-progress"
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(gated.signal, "process", "u", wait="PT60S")
+        gated.gate.touch()
+        answer = waits.result(WAIT)
+    # It came while the unit was in progress, or after.
+    assert answer.get("status") == "completed" or answer["answer"] == "already-done"
+    assert gated.where("u") == ["input/processed", "output/finished"]
     assert gated.signal("process", "u")["answer"] == "already-done"
     gated.signal("process", "never", status=404)
     gated.signal("process", status=422)
+
+
+def test_the_exit_code_of_waiting(make, node, gated):
+    """S4.52: a script that waits for a unit goes on by what became of it."""
+    def process(processor, unit, wait, *words):
+        return subprocess.run(
+            [program(), "processor", "process", processor.name, unit, "--wait", wait, *words,
+             "--server", f"unix:{node.socket()}"], capture_output=True, text=True,
+            timeout=WAIT, check=False, stdin=subprocess.DEVNULL)
+    bad = make("exit 3")
+    bad.signal("stop-monitor")
+    bad.put("u")
+    done = process(bad, "u", "60s")
+    assert (done.returncode, done.stdout) == (10, f"{bad.name} failed\n"), done
+    done = process(bad, "u", "60s", "--json") # a failed one is tried again
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (10, "failed"), done
+    good = make()
+    good.signal("stop-monitor")
+    good.put("u")
+    done = process(good, "u", "60s")
+    assert (done.returncode, done.stdout) == (0, f"{good.name} completed\n"), done
+    gated.put("u")
+    running(gated, "u")
+    done = process(gated, "u", "100ms")
+    assert (done.returncode, done.stdout) == (124, f"{gated.name} in-progress\n"), done
 
 
 def test_process_all_takes_what_is_there(make):
@@ -316,6 +376,7 @@ def test_reprocess_and_purge(make):
 
 
 def test_purge_ends_what_is_in_progress(gated):
+    """S4.62 S4.64"""
     gated.put("u")
     running(gated, "u")
     gated.signal("stop-monitor")
