@@ -453,7 +453,7 @@ static int code_of_unit(const Doc *answer)
 {
     static const struct {
         const char *status;
-        ExitCode code;
+        int code;
     } rows[] = {
         { "failed", CLI_JOB_FAILED },
         { "in-progress", CLI_TIMED_OUT },
