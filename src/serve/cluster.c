@@ -136,6 +136,8 @@ Err cluster_join(Daemon *daemon, Error *why)
     if (!link)
         return ERR_OK;
     for (int tries = 0; tries < REJOIN_TRIES; tries++) {
+        link->lease_boot =
+            clock_now().boot_ms + link->lease_ms - link->lease_ms / MARGIN_PARTS;
         Err err = renew(link, &link->row, why);
         if (err || (link->row.epoch && !link->row.fenced))
             return err;
@@ -278,11 +280,21 @@ static void *link_run(void *context)
     return NULL;
 }
 
+static void set_deadline(void *context, const RunningJob *job)
+{
+    Daemon *daemon = context;
+    runner_deadline(daemon->runner, job->id, job->attempt,
+                    daemon->cluster_link->lease_boot);
+}
+
+/* What was taken over runs at most as long as the lease that was had at the start, until
+ * the next one is told. */
 void cluster_start(Daemon *daemon)
 {
     ClusterLink *link = daemon->cluster_link;
     if (!link)
         return;
+    node_running(daemon->node, set_deadline, daemon);
     pthread_create(&link->thread, NULL, link_run, link);
     link->running = true;
 }
@@ -310,13 +322,6 @@ void cluster_close(Daemon *daemon)
 }
 
 /* --- The loop ----------------------------------------------------------------------- */
-
-static void set_deadline(void *context, const RunningJob *job)
-{
-    Daemon *daemon = context;
-    runner_deadline(daemon->runner, job->id, job->attempt,
-                    daemon->cluster_link->lease_boot);
-}
 
 static void tell_changes(Daemon *daemon, const ClusterNews *news)
 {
