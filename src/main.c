@@ -5,6 +5,7 @@
 #ifdef PAWL_WITH_SERVE
 #include "serve/checkup.h"
 #include "serve/config.h"
+#include "serve/move_store.h"
 #include "serve/serve.h"
 
 extern char **environ;
@@ -50,9 +51,32 @@ static void checkup(const CheckupAsk *ask, const Findings *findings)
     checkup_config(&what, findings);
 }
 
+static StoreMove move_of(const CliMove *move)
+{
+    return (StoreMove){ .data = move->data,
+                        .config = move->config,
+                        .store = move->store,
+                        .file = move->file,
+                        .replace = move->replace };
+}
+
+static Err export_all(const CliMove *from, uint64_t *out_rows, Error *why)
+{
+    StoreMove move = move_of(from);
+    return store_export(&move, out_rows, why);
+}
+
+static Err import_all(const CliMove *from, uint64_t *out_rows, Error *why)
+{
+    StoreMove move = move_of(from);
+    return store_import(&move, out_rows, why);
+}
+
 static const CliHooks hooks = { .serve = serve_main,
                                 .config = config_rows,
-                                .checkup = checkup };
+                                .checkup = checkup,
+                                .store_export = export_all,
+                                .store_import = import_all };
 #else
 static const CliHooks hooks = { 0 };
 #endif

@@ -32,11 +32,23 @@ typedef struct CheckupAsk {
     bool store_only;    /* its configuration is on another machine */
 } CheckupAsk;
 
+/* A whole store and a file; NULL: as a daemon would find it. */
+typedef struct CliMove {
+    const char *data;
+    const char *config;
+    const char *store;
+    const char *file;
+    bool replace;
+} CliMove;
+typedef Err CliMoveHook(const CliMove *move, uint64_t *out_rows, Error *why);
+
 typedef struct CliHooks {
     int (*serve)(int argc, char **argv);
     /* Every value that a daemon with this data directory (may be NULL) would have. */
     Err (*config)(const char *data, ConfigRow *row, void *context, Error *why);
     void (*checkup)(const CheckupAsk *ask, const Findings *findings);
+    CliMoveHook *store_export;
+    CliMoveHook *store_import;
 } CliHooks;
 
 typedef struct Cli {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_export.c - pawl export --journal: jobs as 002's journal text, oldest first. */
+/* cmd_export.c - pawl export: the whole store (--all, see cmd_move.c), or jobs as 002's
+ * journal text, oldest first (--journal). */
 #include "cli/command.h"
 
 #include "cli/journal_text.h"
@@ -57,19 +58,18 @@ static void take_job(void *context, const Doc *job)
     buf_done(&payload);
 }
 
-int cmd_export(Cli *cli)
+static int export_journal(Cli *cli)
 {
     const Args *args = &cli->args;
     Export export = { .cli = cli };
-    if (!args_flag(args, "journal"))
-        return cli_fail(cli,
-                        (Fault){ CLI_USAGE, "usage", "pawl export --journal > FILE" },
-                        "export as what?");
+    int code = cli_connect(cli);
+    if (code)
+        return code;
     Pages pages = { .query = args->operand_count ? args->operands[0] : UNFINISHED,
                     .limit = SIZE_MAX,
                     .each = take_job,
                     .context = &export };
-    int code = pages_walk(cli, &pages);
+    code = pages_walk(cli, &pages);
     size_t end = export.text.bytes;
     for (size_t i = export.count; i-- > 0 && !code;) {
         size_t bytes = end - export.starts[i];
@@ -85,4 +85,16 @@ int cmd_export(Cli *cli)
     buf_done(&export.text);
     mem_free(export.starts);
     return code;
+}
+
+int cmd_export(Cli *cli)
+{
+    bool journal = args_flag(&cli->args, "journal");
+    bool all = args_value(&cli->args, "all") != NULL;
+    if (journal == all)
+        return cli_fail(cli,
+                        (Fault){ CLI_USAGE, "usage",
+                                 "pawl export --journal > FILE\npawl export --all FILE" },
+                        "export as what?");
+    return all ? cmd_move(cli, cli->hooks->store_export) : export_journal(cli);
 }

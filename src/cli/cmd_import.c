@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_import.c - pawl import --journal FILE: jobs out of 002's journal text.
+/* cmd_import.c - pawl import: a whole store (--all, see cmd_move.c), or jobs out of 002's
+ * journal text (--journal).
  *
- * All of the file is read and checked before anything is sent. Then it goes in parts,
+ * All of the journal is read and checked before anything is sent. Then it goes in parts,
  * each under an idempotency key made of its place and content: running it again, after a
  * failure in the middle or by mistake, adds nothing twice for as long as the daemon
  * remembers keys (24 hours). */
@@ -122,15 +123,13 @@ static int send_all(Import *import, Slice text)
     return code ? code : send_part(import);
 }
 
-int cmd_import(Cli *cli)
+static int import_journal(Cli *cli, const char *path)
 {
-    const char *path = args_value(&cli->args, "journal");
     Buf text = { 0 };
     uint64_t count = 0;
-    if (!path)
-        return cli_fail(cli, (Fault){ CLI_USAGE, "usage", "pawl import --journal FILE" },
-                        "import what?");
-    int code = describe_read(cli, path, &text);
+    int code = cli_connect(cli);
+    if (!code)
+        code = describe_read(cli, path, &text);
     if (!code)
         code = check(cli, buf_slice(&text), &count);
     if (!code) {
@@ -154,4 +153,16 @@ int cmd_import(Cli *cli)
     }
     buf_done(&text);
     return code;
+}
+
+int cmd_import(Cli *cli)
+{
+    const char *journal = args_value(&cli->args, "journal");
+    bool all = args_value(&cli->args, "all") != NULL;
+    if ((journal != NULL) == all)
+        return cli_fail(cli,
+                        (Fault){ CLI_USAGE, "usage",
+                                 "pawl import --journal FILE\npawl import --all FILE" },
+                        "import what?");
+    return all ? cmd_move(cli, cli->hooks->store_import) : import_journal(cli, journal);
 }

@@ -121,30 +121,39 @@ const Command commands[] = {
     },
     {
         .name = "import",
-        .summary = "add the jobs of a journal in text form",
-        .usage = "--journal FILE",
-        .example = "pawl import --journal old.journal",
+        .summary = "add the jobs of a journal in text form, or fill a store",
+        .usage = "--journal FILE | --all FILE",
+        .example = "pawl import --journal old.journal\n"
+                   "pawl import --all jobs.export --store postgresql:///pawl",
         .detail =
-            "Lines id|type|payload or time|type|payload, and batches (#:Batch, its "
+            "--journal: lines id|type|payload or time|type|payload, and batches "
+            "(#:Batch, its "
             "bytes, "
             "#:EndBatch); other lines that begin with # are passed over. A type "
             "acme-mail is type mail of tenant acme. The whole file is checked first. "
             "Running it again within 24 hours adds nothing twice, and goes on where it "
-            "stopped.",
+            "stopped.\n\n"
+            "--all: what pawl export --all wrote, all of it or nothing, into an empty "
+            "store (or any with --replace). No daemon may use the store; it and --data "
+            "are named as for pawl serve.",
         .options = { import_options },
-        .need = NEED_SERVER,
+        .need = NEED_NOTHING, /* --journal connects itself */
         .operand = OPERAND_NONE,
         .run = cmd_import,
     },
     {
         .name = "export",
-        .summary = "print jobs as a journal in text form",
-        .usage = "--journal [QUERY]",
-        .example = "pawl export --journal > jobs.journal",
-        .detail = "Oldest first; without a QUERY (pawl help queries) all that have not "
-                  "ended. --tenant '*' takes those of all tenants.",
+        .summary = "print jobs as a journal in text form, or save the whole store",
+        .usage = "--journal [QUERY] | --all FILE",
+        .example = "pawl export --journal > jobs.journal\n"
+                   "pawl export --all jobs.export",
+        .detail =
+            "--journal: oldest first; without a QUERY (pawl help queries) all that have "
+            "not ended. --tenant '*' takes those of all tenants.\n\n"
+            "--all: everything in the store, for pawl import --all into one of any kind. "
+            "No daemon may use the store; it and --data are named as for pawl serve.",
         .options = { export_options },
-        .need = NEED_SERVER,
+        .need = NEED_NOTHING, /* --journal connects itself */
         .terms = true,
         .run = cmd_export,
     },

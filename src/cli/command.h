@@ -58,6 +58,7 @@ int cmd_token(Cli *cli);
 int cmd_audit(Cli *cli);
 int cmd_import(Cli *cli);
 int cmd_export(Cli *cli);
+int cmd_move(Cli *cli, CliMoveHook *move); /* either of them with --all */
 int cmd_status(Cli *cli);
 int cmd_explain(Cli *cli);
 int cmd_act(Cli *cli);

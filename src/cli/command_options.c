@@ -67,11 +67,18 @@ const Option ls_options[] = {
 
 const Option import_options[] = {
     { "journal", 0, "FILE", "a journal of batches and lines, or - for standard input" },
+    { "all", 0, "FILE", "a whole store, into that of a daemon that is stopped" },
+    { "store", 0, "URL", "with --all: as the daemon has it (default: as configured)" },
+    { "config", 0, "FILE", "with --all: the configuration file" },
+    { "replace", 0, NULL, "with --all: what is in the store goes" },
     { 0 },
 };
 
 const Option export_options[] = {
     { "journal", 0, NULL, "as lines time|tenant-type|payload, and batches" },
+    { "all", 0, "FILE", "the whole store of a daemon that is stopped, into the file" },
+    { "store", 0, "URL", "with --all: as the daemon has it (default: as configured)" },
+    { "config", 0, "FILE", "with --all: the configuration file" },
     { 0 },
 };
 

@@ -172,6 +172,17 @@ Err identity_begin(const char *data_dir, Identity *out, Error *why)
     return ERR_OK;
 }
 
+Err identity_read(const char *data_dir, Identity *out, Error *why)
+{
+    char path[PATH_MAX];
+    bool found;
+    snprintf(path, sizeof path, "%s/" IDENTITY_FILE, data_dir);
+    Err err = read_existing(path, out, &found, why);
+    if (!err && !found)
+        err = error_set(why, ERR_NOT_FOUND, "no daemon has used %s yet", data_dir);
+    return err;
+}
+
 Err identity_lock(const char *data_dir, int *out_fd, Error *why)
 {
     char path[PATH_MAX];

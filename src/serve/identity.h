@@ -24,6 +24,9 @@ typedef struct Identity {
  * before it returns. */
 MUST_CHECK Err identity_begin(const char *data_dir, Identity *out, Error *why);
 
+/* The same without changing anything. ERR_NOT_FOUND: there is none yet. */
+MUST_CHECK Err identity_read(const char *data_dir, Identity *out, Error *why);
+
 /* Another number, durably: the one it had is taken by another node of the store. Only
  * before it has given ids: ERR_CONFLICT if there is a journal. */
 MUST_CHECK Err identity_number(const char *data_dir, Identity *identity, uint16_t number,

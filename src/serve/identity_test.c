@@ -40,8 +40,13 @@ static void a_node_stays_who_it_is_and_counts_its_lives(void **state)
     (void)state;
     Identity first;
     Identity second;
+    Identity looked;
     Error why;
+    assert_int_equal(identity_read(dir, &looked, &why), ERR_NOT_FOUND);
     assert_int_equal(identity_begin(dir, &first, &why), ERR_OK);
+    assert_int_equal(identity_read(dir, &looked, &why), ERR_OK);
+    assert_int_equal(looked.epoch, 1);
+    assert_string_equal(looked.sysid, first.sysid);
     assert_int_equal(identity_begin(dir, &second, &why), ERR_OK);
     assert_string_equal(first.sysid, second.sysid);
     assert_int_equal(first.number, second.number);
