@@ -35,6 +35,7 @@
 #include "launch/connect.h"
 #include "launch/launcher.h"
 #include "launch/leftover.h"
+#include "launch/testing.h"
 #include "launch/tree.h"
 
 #define WAIT_MS  120000
@@ -164,24 +165,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* The letter of its state in /proc, or '-' when it is gone. */
-static char state_of(pid_t pid)
-{
-    char path[64], state = '-';
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *stat = fopen(path, "re");
-    bool read = stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1;
-    if (stat)
-        fclose(stat);
-    return read ? state : '-';
-}
-
-/* A process that no one has waited for yet is dead all the same. */
-static bool alive(pid_t pid)
-{
-    return !strchr("-ZX", state_of(pid));
-}
-
 static void wait_dead(pid_t pid)
 {
     int64_t give_up_ms = clock_now().boot_ms + WAIT_MS;
@@ -227,19 +210,17 @@ static void start(Fixture *f, Try *try)
     int out[2], err[2];
     for (int i = 0; try->argv[i]; i++)
         buf_add(&argv, try->argv[i], strlen(try->argv[i]) + 1);
-    buf_printf(&env, "MARK=mark-%llx", (unsigned long long)try->id);
+    buf_printf(&env, "MARK=%s", mark_of(try->id));
     buf_add_char(&env, '\0');
     if (try->env)
         buf_add(&env, try->env, strlen(try->env) + 1);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    char mark[LAUNCH_MARK_BYTES];
-    snprintf(mark, sizeof mark, "mark-%llx", (unsigned long long)try->id);
     LaunchStart order = { .id = try->id,
                           .attempt = 1,
                           .flags = 42,
-                          .mark = mark,
+                          .mark = mark_of(try->id),
                           .argv = buf_slice(&argv),
                           .env = buf_slice(&env),
                           .cwd = try->cwd ? try->cwd : "/",
@@ -399,7 +380,9 @@ static void a_start_is_exact(void **state)
     Try fds = { .id = 1, .argv = { job, "fds" } };
     expect_output(f, &fds, "0 1 2\n");
     Try env = { .id = 2, .argv = { "/usr/bin/env" }, .env = "A=b c" };
-    expect_output(f, &env, "MARK=mark-2\nA=b c\n");
+    char whole[LAUNCH_MARK_BYTES + 32];
+    snprintf(whole, sizeof whole, "MARK=%s\nA=b c\n", mark_of(2));
+    expect_output(f, &env, whole);
     Try cwd = { .id = 3, .argv = { "/bin/pwd" }, .cwd = "/usr" };
     expect_output(f, &cwd, "/usr\n");
     Try mask = { .id = 4, .argv = { "/bin/sh", "-c", "umask" }, .mask = 027 };
@@ -549,7 +532,7 @@ static void jobs_outlive_a_daemon_and_are_found_again(void **state)
     const LaunchMessage *item = expect(f, LAUNCH_ITEM, 1);
     assert_int_equal(item->state, LAUNCH_IS_RUNNING);
     assert_int_equal(item->flags, 42);
-    assert_string_equal(item->mark, "mark-1");
+    assert_string_equal(item->mark, mark_of(1));
     item = expect(f, LAUNCH_ITEM, 3);
     assert_int_equal(item->state, LAUNCH_IS_FAILED);
     assert_int_equal(item->number, ENOENT);
