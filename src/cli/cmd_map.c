@@ -14,12 +14,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define PIECE_BYTES (4 << 20) /* of a request: far below any limit of the daemon's */
+
 typedef struct Map {
     Cli *cli;
     char **words; /* of the command */
     size_t word_count;
-    Buf body; /* NDJSON */
-    size_t jobs;
+    Buf body;    /* NDJSON of those that are not sent yet */
+    size_t jobs; /* all of them */
+    size_t sent;
     char group[64];
     Arena arena;
     Progress progress;
@@ -53,6 +56,46 @@ static bool has_place(const Map *map)
     return false;
 }
 
+/* The first line that was refused, in the daemon's words. */
+static int check_added(const Map *map, const Response *response)
+{
+    Slice rest = buf_slice(&response->body);
+    while (rest.bytes) {
+        Slice line = slice_cut(&rest, '\n');
+        Doc *doc = NULL;
+        if (!line.bytes || doc_parse(line, &doc, NULL))
+            continue;
+        const Doc *error = doc_get(doc, "error");
+        int code = CLI_DONE;
+        if (error)
+            code = cli_fail(map->cli, (Fault){ CLI_FAILED, "refused", NULL },
+                            "argument %lld: " SLICE_FMT,
+                            (long long)map->sent + doc_int(doc, "line", 0),
+                            SLICE_ARG(doc_text(error, "detail")));
+        doc_free(doc);
+        if (code)
+            return code;
+    }
+    return CLI_DONE;
+}
+
+/* What is there so far. Any number of arguments goes through a few MiB. */
+static int submit(Map *map)
+{
+    Response response = { 0 };
+    Request request = { .method = "POST",
+                        .path = "/api/v1/jobs",
+                        .content_type = "application/x-ndjson",
+                        .body = buf_slice(&map->body) };
+    int code = cli_call(map->cli, &request, &response);
+    if (!code)
+        code = check_added(map, &response);
+    response_done(&response);
+    buf_clear(&map->body);
+    map->sent = map->jobs;
+    return code;
+}
+
 static int add_job(Map *map, Slice arg)
 {
     Cli *cli = map->cli;
@@ -77,6 +120,8 @@ static int add_job(Map *map, Slice arg)
     buf_add_char(&map->body, '\n');
     map->jobs++;
     arena_reset(&map->arena);
+    if (!code && map->body.bytes >= PIECE_BYTES)
+        code = submit(map);
     return code;
 }
 
@@ -90,6 +135,10 @@ static int add_jobs(Map *map)
         at++;
     map->words = args->operands;
     map->word_count = at;
+    if (!at)
+        return cli_fail(map->cli,
+                        (Fault){ CLI_USAGE, "usage", "pawl map -- CMD {} ::: ARG..." },
+                        "there is no command");
     if (at < args->operand_count) {
         for (size_t i = at + 1; i < args->operand_count && !code; i++)
             code = add_job(map, slice_text(args->operands[i]));
@@ -104,43 +153,6 @@ static int add_jobs(Map *map)
             code = add_job(map, line);
     }
     buf_done(&input);
-    return code;
-}
-
-/* The first line that was refused, in the daemon's words. */
-static int check_added(const Map *map, const Response *response)
-{
-    Slice rest = buf_slice(&response->body);
-    while (rest.bytes) {
-        Slice line = slice_cut(&rest, '\n');
-        Doc *doc = NULL;
-        if (!line.bytes || doc_parse(line, &doc, NULL))
-            continue;
-        const Doc *error = doc_get(doc, "error");
-        int code = CLI_DONE;
-        if (error)
-            code =
-                cli_fail(map->cli, (Fault){ CLI_FAILED, "refused", NULL },
-                         "argument %lld: " SLICE_FMT, (long long)doc_int(doc, "line", 0),
-                         SLICE_ARG(doc_text(error, "detail")));
-        doc_free(doc);
-        if (code)
-            return code;
-    }
-    return CLI_DONE;
-}
-
-static int submit(Map *map)
-{
-    Response response = { 0 };
-    Request request = { .method = "POST",
-                        .path = "/api/v1/jobs",
-                        .content_type = "application/x-ndjson",
-                        .body = buf_slice(&map->body) };
-    int code = cli_call(map->cli, &request, &response);
-    if (!code)
-        code = check_added(map, &response);
-    response_done(&response);
     return code;
 }
 
@@ -235,16 +247,12 @@ int cmd_map(Cli *cli)
     if (group)
         snprintf(map.group, sizeof map.group, "%s", group);
     int code = add_jobs(&map);
-    if (!code && !map.word_count)
-        code =
-            cli_fail(cli, (Fault){ CLI_USAGE, "usage", "pawl map -- CMD {} ::: ARG..." },
-                     "there is no command");
-    else if (!code && !map.jobs)
+    if (!code && !map.jobs)
         code = cli_fail(cli,
                         (Fault){ CLI_USAGE, "usage",
                                  "write them behind ::: or as lines of standard input" },
                         "there are no arguments");
-    if (!code)
+    if (!code && map.sent < map.jobs)
         code = submit(&map);
     if (!code)
         code = follow(&map);

@@ -172,3 +172,12 @@ def test_map_tells_how_it_ended(node, name):
     cli(node, "map", "--", "true", ":::", code=2)
     cli(node, "map", "--", ":::", "a", code=2)
     cli(node, "map", "--", "true", stdin=b"", code=2)
+
+
+def test_map_sends_in_pieces_what_is_too_much_for_one_request(home):
+    small = home.daemon("--slots", "4", "--set", "limits.body=5M",
+                        data=home.path / "small").start()
+    lines = b"".join(b"%0100000d\n" % i for i in range(60)) # six million bytes
+    done = cli(small, "map", "--json", "--", "true", stdin=lines)
+    assert json.loads(done.stdout)["counts"]["done"] == 60
+    small.stop()
