@@ -3,38 +3,15 @@
 import os
 import pathlib
 import sys
-import uuid
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for             # noqa: E402
-from lib.daemon import Place             # noqa: E402
+from lib.forwarding import COPY, home, make, node # noqa: E402,F401
 from lib.processor import (HOSTILE, WAIT, Processor, content, hostile_units,  # noqa: E402
                            problem_of, until_status)
-
-COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
-
-
-@pytest.fixture(scope="module")
-def home():
-    with Place() as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-def node(home):
-    return home.daemon("--slots", "8", "--set", "daemon.grace=500ms").start()
-
-
-@pytest.fixture
-def make(node):
-    def one(command=COPY, **fields):
-        processor = Processor(node, "f" + uuid.uuid4().hex[:8])
-        processor.create(command, **fields)
-        return processor
-    return one
 
 
 def test_the_forwarder_is_off_until_it_is_started(make):

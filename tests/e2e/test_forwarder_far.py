@@ -7,37 +7,15 @@ import shutil
 import socket
 import subprocess
 import sys
-import uuid
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                         # noqa: E402
-from lib.daemon import Place, kill, pids, _proc      # noqa: E402
+from lib.daemon import kill, pids, _proc             # noqa: E402
+from lib.forwarding import COPY, home, make, node # noqa: E402,F401
 from lib.processor import HOSTILE, WAIT, Processor, content, hostile_units, problem_of  # noqa: E402
-
-COPY = 'cp -r "$PAWL_INPUT" "$PAWL_OUTPUT"'
-
-
-@pytest.fixture(scope="module")
-def home():
-    with Place() as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-def node(home):
-    return home.daemon("--slots", "8", "--set", "daemon.grace=500ms").start()
-
-
-@pytest.fixture
-def make(node):
-    def one(command=COPY, **fields):
-        processor = Processor(node, "f" + uuid.uuid4().hex[:8])
-        processor.create(command, **fields)
-        return processor
-    return one
 
 
 def free_port():
