@@ -173,7 +173,7 @@ static const ScreenRow screen[] = {
     { "uptime", "uptime", AS_SECONDS },
     { "without work", "waiting_seconds", AS_SECONDS },
     { "input off", "off_seconds", AS_SECONDS },
-    { "unit seconds", "unit_seconds", AS_SPREAD },
+    { "time per unit", "unit_seconds", AS_SPREAD },
 };
 
 /* Shown in another way, or of no use to people. */

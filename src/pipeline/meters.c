@@ -74,13 +74,13 @@ static double unit_seconds(Processor *processor, int64_t boot_ms)
 
 static double waiting_seconds(Processor *processor, int64_t boot_ms)
 {
-    (void)boot_ms;
+    processor_count_time(processor, boot_ms);
     return (double)processor->waiting_ms / MS_PER_S;
 }
 
 static double off_seconds(Processor *processor, int64_t boot_ms)
 {
-    (void)boot_ms;
+    processor_count_time(processor, boot_ms);
     return (double)processor->off_ms / MS_PER_S;
 }
 

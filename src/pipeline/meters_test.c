@@ -21,6 +21,8 @@ static void a_processor_is_metered(void **state)
         "# TYPE pawl_processor_completed_total counter\n",
         "pawl_processor_completed_total{processor=\"ocr\"} 7\n",
         "pawl_processor_unit_seconds_total{processor=\"ocr\"} 1.5\n",
+        "pawl_processor_waiting_seconds_total{processor=\"ocr\"} 2\n", /* up to now */
+        "pawl_processor_off_seconds_total{processor=\"ocr\"} 0\n",
         "pawl_processor_processing{processor=\"ocr\"} 1\n",
         "pawl_processor_forwarding{processor=\"ocr\"} 0\n",
         "pawl_processor_uptime_seconds{processor=\"ocr\"} 2\n",

@@ -51,6 +51,7 @@ typedef struct Note {
     Mail mail;
     JobId id;
     JobState state;
+    int64_t run_ms;
     char queue[256];
 } Note;
 
@@ -131,12 +132,13 @@ bool pipeline_queue(Slice queue)
            slice_starts(queue, SLICE_LITERAL(FORWARD_QUEUE));
 }
 
-void pipeline_note(Pipeline *pipeline, Slice queue, JobId id, JobState state)
+void pipeline_note(Pipeline *pipeline, const PipelineNote *what)
 {
     Note *note = MEM_NEW(Note);
-    note->id = id;
-    note->state = state;
-    snprintf(note->queue, sizeof note->queue, SLICE_FMT, SLICE_ARG(queue));
+    note->id = what->id;
+    note->state = what->state;
+    note->run_ms = what->run_ms;
+    snprintf(note->queue, sizeof note->queue, SLICE_FMT, SLICE_ARG(what->queue));
     mailbox_put(&pipeline->notes, &note->mail);
 }
 
@@ -544,7 +546,7 @@ static void take_note(Pipeline *pipeline, const Note *note, int64_t boot_ms)
     Slice queue = slice_text(note->queue);
     for (Processor *at = pipeline->processors; at; at = at->next) {
         if (slice_is(queue, at->queue))
-            processor_note(at, note->id, note->state, boot_ms);
+            processor_note(at, note->id, note->state, note->run_ms);
         else if (at->open && slice_is(queue, at->sender.queue))
             sender_note(&at->sender, note->id, note->state, boot_ms);
     }

@@ -43,9 +43,17 @@ void pipeline_give(Pipeline *pipeline, SignalOrder *order);
 /* What is known of other nodes; any thread. The news are the pipeline's from then on. */
 void pipeline_tell(Pipeline *pipeline, PeersNews *news);
 
-/* A job is now in a state. Any thread; only queues of the pipeline's are of interest. */
+/* A job is now in a state, and an attempt that ended with that took `run_ms`. Any thread;
+ * only queues of the pipeline's are of interest. */
+typedef struct PipelineNote {
+    Slice queue;
+    JobId id;
+    JobState state;
+    int64_t run_ms;
+} PipelineNote;
+
 bool pipeline_queue(Slice queue);
-void pipeline_note(Pipeline *pipeline, Slice queue, JobId id, JobState state);
+void pipeline_note(Pipeline *pipeline, const PipelineNote *what);
 
 /* --- On its thread ---------------------------------------------------------------------
  */

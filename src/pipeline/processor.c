@@ -179,7 +179,7 @@ Err processor_open(Processor *processor, Error *why)
 
 /* --- Steps ------------------------------------------------------------------------- */
 
-static void count_time(Processor *processor, int64_t boot_ms)
+void processor_count_time(Processor *processor, int64_t boot_ms)
 {
     int64_t passed_ms = boot_ms - processor->looked_boot;
     processor->looked_boot = boot_ms;
@@ -191,7 +191,7 @@ static void count_time(Processor *processor, int64_t boot_ms)
 
 bool processor_step(Processor *processor, int64_t boot_ms)
 {
-    count_time(processor, boot_ms);
+    processor_count_time(processor, boot_ms);
     if (!processor->open)
         return false;
     arrivals_take(processor);
@@ -204,15 +204,14 @@ bool processor_step(Processor *processor, int64_t boot_ms)
     return more;
 }
 
-void processor_note(Processor *processor, JobId id, JobState state, int64_t boot_ms)
+void processor_note(Processor *processor, JobId id, JobState state, int64_t run_ms)
 {
     for (Unit *unit = processor->units; unit; unit = unit->next) {
         if (unit->job != id)
             continue;
         if (state_in(unit->state, STATES_FINAL))
             return; /* its renames are due already */
-        if (state == JOB_RUNNING && !unit->started_boot)
-            unit->started_boot = boot_ms;
+        unit->ran_ms += run_ms;
         unit->state = state;
         if (!state_in(state, STATES_FINAL))
             return;

@@ -31,7 +31,7 @@ typedef struct Unit {
     JobId job;
     JobState state;
     UnitFate fate;
-    int64_t started_boot; /* 0: not yet */
+    int64_t ran_ms; /* its attempts, together */
     char name[UNIT_BYTES_MAX + 1];
 } Unit;
 
@@ -92,8 +92,12 @@ void processor_free(Processor *processor);
 /* Looks, claims, forwards. Returns true if there is more to do at once. */
 bool processor_step(Processor *processor, int64_t boot_ms);
 
-/* A job of its queue is now in `state`. */
-void processor_note(Processor *processor, JobId id, JobState state, int64_t boot_ms);
+/* The time since the last call was spent as its switches and units are now: to be called
+ * before they change, and before anyone is told. */
+void processor_count_time(Processor *processor, int64_t boot_ms);
+
+/* A job of its queue is now in `state`; an attempt that ended with that took `run_ms`. */
+void processor_note(Processor *processor, JobId id, JobState state, int64_t run_ms);
 
 Unit *processor_unit(const Processor *processor, const char *name);
 

@@ -78,7 +78,7 @@ static bool cancel(SignalOrder *order, Processor *processor)
         unit->fate = FATE_BACK;
         order->count++;
         if (err == ERR_NOT_FOUND) /* removed by someone: no end will be told */
-            processor_note(processor, unit->job, JOB_CANCELLED, clock_now().boot_ms);
+            processor_note(processor, unit->job, JOB_CANCELLED, 0);
     }
     return left == 0;
 }
@@ -454,6 +454,7 @@ bool signal_advance(SignalOrder *order, Processor *processor)
 {
     assert(order->kind < SIGNALS);
     Stage *const *stages = rows[order->kind].stages;
+    processor_count_time(processor, clock_now().boot_ms);
     if (order->unit.bytes && !order->unit_name[0])
         snprintf(order->unit_name, sizeof order->unit_name, SLICE_FMT,
                  SLICE_ARG(order->unit));

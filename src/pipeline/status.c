@@ -74,6 +74,7 @@ static void active_json(JsonOut *json, const Processor *processor)
 static void times_json(JsonOut *json, Processor *processor, int64_t boot_ms)
 {
     int64_t done = (int64_t)processor->done;
+    processor_count_time(processor, boot_ms);
     json_double(json, "uptime", seconds(boot_ms - processor->opened_boot));
     json_double(json, "rate_processing", rate_last_minute(&processor->rate, boot_ms));
     json_double(json, "rate_processing_overall", rate_overall(&processor->rate, boot_ms));

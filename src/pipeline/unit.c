@@ -289,7 +289,7 @@ static void count_end(Processor *processor, const Unit *unit, int64_t boot_ms)
         processor->failed++;
         return;
     }
-    int64_t ms = unit->started_boot ? boot_ms - unit->started_boot : 0;
+    int64_t ms = unit->ran_ms;
     if (!processor->done || ms < processor->unit_ms_min)
         processor->unit_ms_min = ms;
     if (ms > processor->unit_ms_max)
@@ -412,8 +412,6 @@ static void adopt(Processor *processor, const LiveJob *live)
     if (!here && bucket_has(buckets, IN_WORK, live->name))
         here = !bucket_move(buckets, live->name, IN_WORK, IN_ACTIVE, &why);
     Unit *unit = unit_new(processor, live->name, live->id, live->state);
-    if (live->state == JOB_RUNNING || live->state == JOB_PAUSED)
-        unit->started_boot = clock_now().boot_ms;
     if (here)
         return;
     unit->fate = FATE_BACK;

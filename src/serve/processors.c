@@ -395,8 +395,12 @@ void processors_start(Daemon *daemon)
 
 void processors_changed(Daemon *daemon, const Effect *effect)
 {
+    PipelineNote note = { .queue = effect->queue,
+                          .id = effect->id,
+                          .state = effect->state,
+                          .run_ms = effect->run_ms };
     if (daemon->pipeline && pipeline_queue(effect->queue))
-        pipeline_note(daemon->pipeline, effect->queue, effect->id, effect->state);
+        pipeline_note(daemon->pipeline, &note);
 }
 
 typedef struct Defined {
