@@ -544,6 +544,11 @@ NodeFacts node_facts(const Node *node)
     };
 }
 
+uint64_t node_ids_pass(Node *node, int64_t wall_ms)
+{
+    return id_take(&node->ids, wall_ms, 0);
+}
+
 static RunningJob running_job(const Node *node, const Running *running)
 {
     return (RunningJob){

@@ -123,6 +123,9 @@ typedef struct NodeFacts {
 } NodeFacts;
 NodeFacts node_facts(const Node *node);
 
+/* No id that is given out from now on counts less than what it returns (base/id.h). */
+uint64_t node_ids_pass(Node *node, int64_t wall_ms);
+
 typedef struct RunningJob {
     JobId id;
     uint32_t attempt;

@@ -18,6 +18,8 @@ static const FieldRow rows[] = {
     { 8, offsetof(PeerFacts, load[1]), FIELD_32 },
     { 9, offsetof(PeerFacts, load[2]), FIELD_32 },
     { 10, offsetof(PeerFacts, at_ms), FIELD_64 },
+    { 11, offsetof(PeerFacts, ids), FIELD_64 },
+    { 12, offsetof(PeerFacts, settled), FIELD_64 },
     { 40, offsetof(PeerFacts, host), FIELD_SLICE },
     { 41, offsetof(PeerFacts, version), FIELD_SLICE },
     { 42, offsetof(PeerFacts, listen), FIELD_SLICE },

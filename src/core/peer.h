@@ -22,6 +22,8 @@ typedef struct PeerFacts {
     uint32_t load[3];   /* of its machine: 1, 5, 15 minutes; in PEER_LOAD_PARTS */
     int64_t started_ms; /* the daemon */
     int64_t at_ms;      /* when it said this, by its own clock */
+    uint64_t ids;       /* no id that it gives out from now on counts less */
+    uint64_t settled;   /* the store has all that it accepted under ids below */
     Slice host;
     Slice version;
     Slice listen; /* address of its HTTP listener; empty: none */

@@ -7,6 +7,7 @@
 #include "serve/api_nodes.h"
 #include "serve/inside.h"
 #include "serve/relay.h"
+#include "serve/settle.h"
 #include "serve/store_await.h"
 
 #include <stdio.h>
@@ -58,6 +59,9 @@ struct ClusterLink {
     bool again;
     bool silent;
     Mail *used;
+    Call *settling;      /* those who look for a job of another node */
+    uint64_t marked_end; /* of the journal, when `marked_ids` were the next to be given */
+    uint64_t marked_ids;
 };
 
 static Renewal renewal_of(ClusterLink *link, Buf *facts)
@@ -92,6 +96,7 @@ static void first_facts(ClusterLink *link)
     link->facts = (PeerFacts){ .slots = daemon->options.settings.slots,
                                .pid = (uint32_t)getpid(),
                                .started_ms = clock_now().wall_ms,
+                               .ids = 1, /* what its journal has is not known yet */
                                .host = slice_text(link->host),
                                .version = SLICE_LITERAL(PAWL_VERSION) };
     link->lease_ms = daemon->options.settings.lease_ms;
@@ -299,6 +304,14 @@ void cluster_start(Daemon *daemon)
     link->running = true;
 }
 
+static void settle_refuse(Call *call, const char *problem, const char *text)
+{
+    error_set(&call->why, ERR_UNAVAILABLE, "%s", text);
+    call->err = ERR_UNAVAILABLE;
+    call->problem = problem;
+    call->done(call);
+}
+
 void cluster_close(Daemon *daemon)
 {
     ClusterLink *link = daemon->cluster_link;
@@ -313,6 +326,11 @@ void cluster_close(Daemon *daemon)
         mail = next;
     }
     free_used(link);
+    for (Call *call = link->settling; call;) {
+        Call *next = (Call *)(void *)call->mail.next;
+        settle_refuse(call, "draining", "the daemon is closing");
+        call = next;
+    }
     store_close(link->store);
     buf_done(&link->loads);
     mailbox_done(&link->box);
@@ -356,11 +374,27 @@ static void tell_peers(Daemon *daemon, const ClusterNews *news)
     daemon_event(daemon, EVENT_HINT);
 }
 
-static void say_facts(Daemon *daemon)
+/* All ids below what it returns were given out in what the store has. */
+static uint64_t settled_ids(Daemon *daemon, uint64_t ids)
+{
+    ClusterLink *link = daemon->cluster_link;
+    if (daemon->applied < link->marked_end)
+        return link->facts.settled;
+    uint64_t settled = link->marked_ids;
+    link->marked_end = journal_end(daemon->journal);
+    link->marked_ids = ids;
+    return daemon->applied < link->marked_end ? settled : ids;
+}
+
+static void say_facts(Daemon *daemon, Now now)
 {
     ClusterLink *link = daemon->cluster_link;
     NodeFacts node = node_facts(daemon->node);
+    uint64_t ids = node_ids_pass(daemon->node, now.wall_ms);
+    uint64_t settled = settled_ids(daemon, ids);
     pthread_mutex_lock(&link->lock);
+    link->facts.ids = ids;
+    link->facts.settled = settled;
     link->facts.slots = node.slots;
     link->facts.used = node.slots_used;
     link->facts.ready = node.spare;
@@ -384,6 +418,74 @@ static void look_for_waiters(Daemon *daemon, Now now)
     size_t asked = 0;
     for (size_t at = 0; asked < WAITERS_MAX && map_next(&daemon->waiters, &at, &entry);)
         asked += daemon_waiter_ask(daemon, entry.key);
+}
+
+/* --- Jobs that another node accepted a moment ago ----------------------------------- */
+
+/* False: it waits on. */
+static bool settle_answer(const Daemon *daemon, Call *call, Now now)
+{
+    const Neighbours *all = relay_neighbours(daemon);
+    const Neighbour *neighbour = neighbour_numbered(all, id_node(call->settling->id));
+    const char *sysid = neighbour ? neighbour->sysid : "?";
+    char text[ERROR_TEXT_BYTES];
+    switch (settle_judge(call->settling, all)) {
+    case SETTLED:
+        call->count = 1;
+        call->done(call);
+        return true;
+    case SETTLED_NO_ONE:
+        snprintf(text, sizeof text,
+                 "node %s made this id and is down: whether it had accepted such a job "
+                 "is known when it is back",
+                 sysid);
+        settle_refuse(call, "node_unreachable", text);
+        return true;
+    case SETTLED_NOT_YET:
+        break;
+    }
+    if (call->timeout_ms <= 0) {
+        snprintf(text, sizeof text,
+                 "node %s made this id and has jobs that the store does not have yet: "
+                 "ask again, or ask it",
+                 sysid);
+        settle_refuse(call, "node_unreachable", text);
+        return true;
+    }
+    if (now.boot_ms < call->deadline_boot)
+        return false;
+    call->count = 0;
+    call->done(call);
+    return true;
+}
+
+void cluster_settle(Daemon *daemon, Call *call)
+{
+    ClusterLink *link = daemon->cluster_link;
+    Now now = clock_now();
+    call->deadline_boot = now.boot_ms + SETTLE_LOOK_MS;
+    if (settle_answer(daemon, call, now))
+        return;
+    call->mail.next = (Mail *)(void *)link->settling;
+    link->settling = call;
+}
+
+static void settle_all(Daemon *daemon, Now now)
+{
+    ClusterLink *link = daemon->cluster_link;
+    for (Call **at = &link->settling; *at;) {
+        Call *call = *at;
+        Call *next = (Call *)(void *)call->mail.next;
+        if (settle_answer(daemon, call, now))
+            *at = next;
+        else
+            at = (Call **)(void *)&call->mail.next;
+    }
+}
+
+bool cluster_awaits(const Daemon *daemon)
+{
+    return daemon->cluster_link && daemon->cluster_link->settling;
 }
 
 void cluster_collect(Daemon *daemon, Now now)
@@ -412,8 +514,9 @@ void cluster_collect(Daemon *daemon, Now now)
         news->mail.next = link->used;
         link->used = &news->mail;
     }
-    say_facts(daemon);
+    say_facts(daemon, now);
     relay_collect(daemon, now);
+    settle_all(daemon, now);
     look_for_waiters(daemon, now);
 }
 

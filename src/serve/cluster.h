@@ -33,6 +33,10 @@ void cluster_collect(Daemon *daemon, Now now); /* what it found becomes events *
 void cluster_refused(Daemon *daemon);          /* it has decided what was not its own */
 bool cluster_must_restart(const Daemon *daemon);
 
+/* Whoever does not find a job that another node accepted: see settle.h. */
+void cluster_settle(Daemon *daemon, Call *call);
+bool cluster_awaits(const Daemon *daemon); /* someone does: it looks often */
+
 /* Whether an attempt may begin now; told to the launcher once it does. */
 bool cluster_may_start(const Daemon *daemon);
 void cluster_started(Daemon *daemon, JobId id, uint32_t attempt);

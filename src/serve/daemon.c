@@ -376,6 +376,7 @@ static void fill_facts(Daemon *daemon)
         .claim_key = &daemon->claim_key,
         .connections_max = from->connections_max,
         .legacy = from->legacy,
+        .shared = daemon->cluster_link != NULL,
     };
 }
 

@@ -26,6 +26,9 @@ typedef enum CallKind {
                    event.table of operations: until that operation ends */
     CALL_TRY,   /* trial: a handler is tried out; answered when the run has ended */
     CALL_PIPELINE, /* order: for the pipeline of directories; answered in it */
+    CALL_SETTLE,   /* settling: answered when the store has what its node accepted (count
+                      1), or after a moment: look again. ERR_UNAVAILABLE: that cannot be
+                      known, or timeout_ms is over */
 } CallKind;
 
 struct Call {
@@ -42,6 +45,7 @@ struct Call {
     int64_t timeout_ms;
     struct Trial *trial;       /* TRY */
     struct SignalOrder *order; /* PIPELINE; its done and context are the daemon's */
+    struct Settling *settling; /* SETTLE */
 
     /* The answer. */
     Err err;
@@ -109,6 +113,7 @@ typedef struct DaemonFacts {
     uint32_t connections_max;
     const struct ClaimKey *claim_key;
     bool legacy; /* 002's first paths are served too */
+    bool shared; /* other nodes use the store, too */
 } DaemonFacts;
 const DaemonFacts *daemon_facts(const Daemon *daemon);
 

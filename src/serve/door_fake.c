@@ -199,6 +199,10 @@ static void take_call(Daemon *daemon, Call *call)
         }
         answer(daemon, call);
         return;
+    case CALL_SETTLE: /* no one else is here */
+        call->count = 1;
+        answer(daemon, call);
+        return;
     case CALL_WAIT:
         call->deadline_boot = clock_now().boot_ms + call->timeout_ms;
         MEM_PUSH(daemon->waiters, daemon->waiter_count, daemon->waiter_capacity) = call;

@@ -238,7 +238,7 @@ static void run_finished(Exchange *exchange)
     for (Errand *errand = take_finished(exchange); errand;) {
         Errand *next = errand->finished;
         exchange->pending--;
-        if (!exchange->replied)
+        if (!exchange->replied && !exchange_settles(exchange, errand))
             errand->then(exchange, &errand->call);
         errand = next;
     }

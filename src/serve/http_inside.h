@@ -7,6 +7,7 @@
 #include "serve/http.h"
 #include "serve/listen.h"
 #include "serve/routes.h"
+#include "serve/settle.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -33,6 +34,11 @@ typedef struct Errand {
     Exchange *exchange;
     struct Errand *next;     /* of all of the exchange */
     struct Errand *finished; /* of those that are done */
+    /* exchange_settle.c */
+    Call *settle;       /* waits for the node that accepted its job; NULL: not needed */
+    struct Errand *of;  /* SETTLE: for which one */
+    int64_t until_boot; /* how long it is looked for */
+    bool settled;       /* what is not found now is not there */
 } Errand;
 
 typedef struct Listener {
@@ -120,6 +126,10 @@ bool exchange_abandon(Exchange *exchange);
 /* Runs steps until there is a reply (true) or everything is out (false, and the
  * connection is parked). */
 bool exchange_drive(Exchange *exchange);
+
+/* exchange_settle.c: the call has ended; true if what it looks for may still come, and it
+ * was sent again. */
+bool exchange_settles(Exchange *exchange, Errand *errand);
 
 /* Who asks: http_auth.c. Both are false after they refused. */
 bool http_is_open(const Conn *conn); /* no token is needed */

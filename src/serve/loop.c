@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "serve/cluster.h"
 #include "serve/settings.h"
+#include "serve/settle.h"
 
 #include <signal.h>
 
@@ -138,6 +139,8 @@ static int64_t next_wake(const Daemon *daemon)
     int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
     if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
         wait_ms = 100; /* waiters have deadlines of their own */
+    if (cluster_awaits(daemon) && wait_ms > SETTLE_LOOK_MS)
+        wait_ms = SETTLE_LOOK_MS;
     if (daemon->durable < daemon->asked && wait_ms > COMES_MS)
         wait_ms = COMES_MS;
     if ((daemon->stop || daemon->leaving) && wait_ms > 20)

@@ -15,13 +15,6 @@
 #define LOADS_MS      MS_PER_S
 #define LOADS_BYTES   8192 /* of them are told; those of the others are not known */
 
-typedef struct RelayPeer {
-    uint32_t number;
-    uint64_t epoch;
-    bool alive;
-    char sysid[SIGNAL_HOME_BYTES];
-} RelayPeer;
-
 /* A list that is asked of all nodes; part 0 is this one's. */
 typedef struct Part {
     Buf text;
@@ -60,8 +53,7 @@ struct Relay {
     Mailbox box; /* of Ours, done; from the pipeline's thread */
     Map sent;    /* Sent by token */
     uint64_t token;
-    RelayPeer *peers;
-    size_t peer_count;
+    Neighbours peers;
     uint64_t told; /* what the pipeline was told of them last, as a hash */
     Buf loads;
     bool loading;
@@ -119,10 +111,8 @@ static void gathered(Gather *gather)
 
 static const char *sysid_of(const Relay *relay, uint32_t number)
 {
-    for (size_t i = 0; i < relay->peer_count; i++)
-        if (relay->peers[i].number == number)
-            return relay->peers[i].sysid;
-    return "?";
+    const Neighbour *peer = neighbour_numbered(&relay->peers, number);
+    return peer ? peer->sysid : "?";
 }
 
 /* No answer came, and none will. */
@@ -242,7 +232,7 @@ void relay_free(Relay *relay)
     mailbox_done(&relay->box);
     map_done(&relay->sent);
     buf_done(&relay->loads);
-    mem_free(relay->peers);
+    neighbours_done(&relay->peers);
     mem_free(relay);
 }
 
@@ -254,17 +244,9 @@ Slice relay_loads(const Daemon *daemon)
 /* --- Whose it is ---------------------------------------------------------------------
  */
 
-static const RelayPeer *peer_named(const Relay *relay, Slice sysid)
-{
-    for (size_t i = 0; i < relay->peer_count; i++)
-        if (slice_is(sysid, relay->peers[i].sysid))
-            return &relay->peers[i];
-    return NULL;
-}
-
 /* NAME, NAME@NODE or NODE:NAME. *out_peer NULL: of this node. False: no such node. */
 static bool resolve(const Daemon *daemon, Slice text, Slice *out_name,
-                    const RelayPeer **out_peer)
+                    const Neighbour **out_peer)
 {
     const Relay *relay = daemon->relay;
     Slice name = text;
@@ -276,22 +258,22 @@ static bool resolve(const Daemon *daemon, Slice text, Slice *out_name,
         *out_name = name;
         if (slice_is(node, daemon->identity.sysid))
             return true;
-        *out_peer = peer_named(relay, node);
+        *out_peer = neighbour_named(&relay->peers, node);
         return *out_peer != NULL;
     }
-    for (size_t i = 0; i < relay->peer_count; i++) {
-        Slice sysid = slice_text(relay->peers[i].sysid);
+    for (size_t i = 0; i < relay->peers.count; i++) {
+        Slice sysid = slice_text(relay->peers.list[i].sysid);
         if (text.bytes <= sysid.bytes + 1 || !slice_starts(text, sysid) ||
             text.data[sysid.bytes] != ':')
             continue;
         *out_name = slice_from(text, sysid.bytes + 1);
-        *out_peer = &relay->peers[i];
+        *out_peer = &relay->peers.list[i];
         return true;
     }
     return true;
 }
 
-static void send_to(Relay *relay, const RelayPeer *peer, const SignalOrder *order,
+static void send_to(Relay *relay, const Neighbour *peer, const SignalOrder *order,
                     Sent sent)
 {
     Sent *kept = MEM_NEW(Sent);
@@ -317,11 +299,11 @@ static void list_all(Relay *relay, SignalOrder *order, int64_t boot_ms)
     Ours *ours = ours_new(relay, ORDER_LIST_KNOWN);
     gather->order = order;
     gather->open = gather->count = 1;
-    gather->parts = MEM_ARRAY(Part, relay->peer_count + 1);
+    gather->parts = MEM_ARRAY(Part, relay->peers.count + 1);
     snprintf(gather->parts[0].sysid, SIGNAL_HOME_BYTES, "%s",
              relay->daemon->identity.sysid);
-    for (size_t i = 0; i < relay->peer_count; i++) {
-        const RelayPeer *peer = &relay->peers[i];
+    for (size_t i = 0; i < relay->peers.count; i++) {
+        const Neighbour *peer = &relay->peers.list[i];
         if (!peer->alive)
             continue;
         size_t part = gather->count++;
@@ -349,11 +331,11 @@ void relay_take(Daemon *daemon, Call *call)
 {
     Relay *relay = daemon->relay;
     SignalOrder *order = call->order;
-    const RelayPeer *peer = NULL;
+    const Neighbour *peer = NULL;
     Slice home = processors_home(daemon);
     order->done = order_done;
     order->context = call;
-    if (order->kind == ORDER_LIST && relay->peer_count && !relay->closed) {
+    if (order->kind == ORDER_LIST && relay->peers.count && !relay->closed) {
         list_all(relay, order, clock_now().boot_ms);
         return;
     }
@@ -480,29 +462,21 @@ static void tell_pipeline(Relay *relay, const Peer *peers, size_t count)
 void relay_peers(Daemon *daemon, const Peer *peers, size_t count)
 {
     Relay *relay = daemon->relay;
-    mem_free(relay->peers);
-    relay->peers = MEM_ARRAY(RelayPeer, count + 1);
-    relay->peer_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (peers[i].number == daemon->identity.number)
-            continue;
-        RelayPeer *peer = &relay->peers[relay->peer_count++];
-        *peer = (RelayPeer){ .number = peers[i].number,
-                             .epoch = peers[i].epoch,
-                             .alive = peer_alive(&peers[i]) };
-        snprintf(peer->sysid, sizeof peer->sysid, SLICE_FMT, SLICE_ARG(peers[i].sysid));
-    }
+    neighbours_hear(&relay->peers, peers, count, daemon->identity.number);
     tell_pipeline(relay, peers, count);
+}
+
+const Neighbours *relay_neighbours(const Daemon *daemon)
+{
+    return &daemon->relay->peers;
 }
 
 static bool is_over(const Relay *relay, const Sent *sent, int64_t boot_ms)
 {
     if (boot_ms >= sent->until_boot)
         return true;
-    for (size_t i = 0; i < relay->peer_count; i++)
-        if (relay->peers[i].number == sent->node)
-            return !relay->peers[i].alive || relay->peers[i].epoch != sent->epoch;
-    return true;
+    const Neighbour *peer = neighbour_numbered(&relay->peers, sent->node);
+    return !peer || !peer->alive || peer->epoch != sent->epoch;
 }
 
 static void expire(Relay *relay, int64_t boot_ms)
@@ -520,7 +494,7 @@ static void expire(Relay *relay, int64_t boot_ms)
 /* What waits here is counted only if there is someone to be told. */
 static void ask_loads(Relay *relay, int64_t boot_ms)
 {
-    if (!relay->peer_count || relay->loading || boot_ms < relay->loads_boot)
+    if (!relay->peers.count || relay->loading || boot_ms < relay->loads_boot)
         return;
     relay->loads_boot = boot_ms + LOADS_MS;
     relay->loading = true;

@@ -12,6 +12,7 @@
 #include "core/effect.h"
 #include "core/peer.h"
 #include "serve/door.h"
+#include "serve/neighbours.h"
 
 typedef struct Relay Relay;
 
@@ -27,6 +28,7 @@ void relay_letter(Daemon *daemon, const Effect *effect);
 
 /* Who shares the store, as last heard. */
 void relay_peers(Daemon *daemon, const Peer *peers, size_t count);
+const Neighbours *relay_neighbours(const Daemon *daemon);
 
 /* Answers become letters; who has waited for too long is told. */
 void relay_collect(Daemon *daemon, Now now);
