@@ -23,7 +23,8 @@ void mailbox_done(Mailbox *box)
     pthread_mutex_destroy(&box->lock);
 }
 
-bool mailbox_put_quiet(Mailbox *box, Mail *mail)
+/* Whether the box was empty. */
+static bool put(Mailbox *box, Mail *mail)
 {
     mail->next = NULL;
     pthread_mutex_lock(&box->lock);
@@ -31,15 +32,19 @@ bool mailbox_put_quiet(Mailbox *box, Mail *mail)
     *box->last = mail;
     box->last = &mail->next;
     pthread_mutex_unlock(&box->lock);
+    if (was_empty)
+        pthread_cond_signal(&box->filled); /* without the lock: the taker wants it next */
     return was_empty;
+}
+
+void mailbox_put_quiet(Mailbox *box, Mail *mail)
+{
+    put(box, mail);
 }
 
 void mailbox_put(Mailbox *box, Mail *mail)
 {
-    if (!mailbox_put_quiet(box, mail))
-        return;
-    pthread_cond_signal(&box->filled); /* without the lock, which the taker wants next */
-    if (box->wake)
+    if (put(box, mail) && box->wake)
         box->wake(box->wake_context);
 }
 

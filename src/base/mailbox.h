@@ -31,8 +31,9 @@ void mailbox_done(Mailbox *box); /* the box must be empty and unused */
 
 void mailbox_put(Mailbox *box, Mail *mail);
 
-/* The same for one who takes the box out next: wakes no one. Whether it was empty. */
-bool mailbox_put_quiet(Mailbox *box, Mail *mail);
+/* The same without `wake`: the sender sees to that itself. Who waits with mailbox_wait is
+ * woken in any case. */
+void mailbox_put_quiet(Mailbox *box, Mail *mail);
 
 /* Everything in the box, oldest first, or NULL. Never waits. */
 Mail *mailbox_take(Mailbox *box);

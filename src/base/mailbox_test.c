@@ -137,6 +137,29 @@ static void whoever_takes_on_every_ring_gets_everything(void **state)
     mailbox_done(&box);
 }
 
+static void *put_quietly(void *context)
+{
+    static Mail late;
+    mailbox_put_quiet(context, &late);
+    return NULL;
+}
+
+static void a_quiet_put_does_not_ring_but_wakes_who_waits(void **state)
+{
+    (void)state;
+    Bell bell = { 0 };
+    Mailbox box;
+    mailbox_init(&box);
+    box.wake = ring;
+    box.wake_context = &bell;
+    pthread_t sender;
+    assert_int_equal(pthread_create(&sender, NULL, put_quietly, &box), 0);
+    assert_non_null(mailbox_wait(&box, 120000));
+    pthread_join(sender, NULL);
+    assert_int_equal(bell.rung, 0);
+    mailbox_done(&box);
+}
+
 static void waiting_ends_in_time(void **state)
 {
     (void)state;
@@ -178,6 +201,7 @@ int main(void)
         cmocka_unit_test(many_put_and_one_takes_all_in_order),
         cmocka_unit_test(a_put_into_an_empty_box_rings),
         cmocka_unit_test(whoever_takes_on_every_ring_gets_everything),
+        cmocka_unit_test(a_quiet_put_does_not_ring_but_wakes_who_waits),
         cmocka_unit_test(waiting_ends_in_time),
         cmocka_unit_test(closing_wakes_for_good_and_loses_nothing),
     };

@@ -27,6 +27,7 @@
 #define ADOPT_WAIT_MS  (20 * MS_PER_S)    /* for the launcher to tell what it has */
 #define LARGE_BYTES    ((size_t)4 << 20)  /* a record for which room is made first */
 #define HERE_BYTES_MAX ((size_t)64 << 10) /* more would keep the caller too long */
+#define LAST_SYNC_MS   (5 * MS_PER_S)     /* for adds that are not told yet */
 #define LARGE_ROOM_MS  (2 * MS_PER_S)
 
 /* Called by the journal's thread, or by the loop in the middle of a turn. */
@@ -516,6 +517,25 @@ static void *refuse_late(void *context)
     return NULL;
 }
 
+/* A node that begins anew has adds in its journal that are not told yet. They are good:
+ * who has been refused would add again what will run. */
+static void answer_adds(Daemon *daemon)
+{
+    MapEntry entry;
+    uint64_t end = journal_end(daemon->journal);
+    for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);) {
+        const Call *call = entry.value;
+        if (call->event.kind == EVENT_ADD || call->event.kind == EVENT_ADD_LINES)
+            continue;
+        refuse(map_remove(&daemon->open_calls, entry.key));
+        at = 0; /* what follows may have moved */
+    }
+    if (journal_wsync(daemon->journal, end, LAST_SYNC_MS))
+        return;
+    daemon->durable = end;
+    daemon_release(daemon);
+}
+
 static void close_http(Daemon *daemon)
 {
     pthread_t thread;
@@ -558,6 +578,8 @@ static void free_memory(Daemon *daemon)
 void daemon_close(Daemon *daemon)
 {
     daemon->not_ready = NOT_DRAINING;
+    if (cluster_must_restart(daemon))
+        answer_adds(daemon);
     cluster_close(daemon);
     keeper_stop(daemon->keeper);
     reader_close(daemon->reader);
