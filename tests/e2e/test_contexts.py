@@ -206,9 +206,25 @@ def test_bytes_and_odd_payloads_arrive(mine, lang):
             "ruby": "return payload", "lua": "return payload"}
     mine.set("echo", lang, echo[lang])
     odd = ["plain", "with \"quotes\" and \\ back\\slashes", "tab\tnul\0end", "ünï😀",
-           "<<5", "two\nlines", "R: 500 no", " spaces "]
+           "<<5", "two\nlines", "R: 500 no", " spaces ", "-12", "a,b}", 'x","last":true}']
     ids = [mine.add("echo", payload) for payload in odd]
     assert mine.results(ids) == odd
+    named = mine.add("echo", "named", name='a "b\\', tags=["x"])
+    assert mine.results([named]) == ["named"], "what is odd may stand in any field"
+
+
+@pytest.mark.parametrize("lang", list(BODIES))
+def test_a_body_may_do_with_its_job_what_it_likes(mine, lang):
+    """Its answer is known by the id that came, and the batch ends where it ends."""
+    if lang not in HERE:
+        pytest.skip(f"no {lang} on this machine")
+    spoil = {"python": "job.clear(); return payload",
+             "node": "for (const key in job) delete job[key]; return payload",
+             "perl": "%$job = (); return $payload", "php": "$job = null; return $payload;",
+             "ruby": "job.clear; return payload",
+             "lua": "for key in pairs(job) do job[key] = nil end return payload"}
+    mine.set("spoil", lang, spoil[lang])
+    assert mine.results(mine.lines("spoil", ["one", "two"])) == ["one", "two"]
 
 
 def test_a_language_that_is_not_installed_is_refused(home):

@@ -140,13 +140,14 @@
       sources.add(job.handler.name);
       return;
     }
-    current = job.id;
+    const { id, last } = job; // the body may do with its job what it likes
+    current = id;
     if (!batch) {
       batch = handlers.get(job.handler);
       trouble = await beginBatch(batch);
     }
     const [code, text] = await run(batch, job, trouble);
-    if (job.last) {
+    if (last) {
       await endBatch(batch);
       batch = null;
     }
@@ -155,9 +156,9 @@
     if (out !== seenOut || err !== seenErr) {
       seenOut = out;
       seenErr = err;
-      write(Buffer.from(`O: ${job.id} ${out} ${err}\n`));
+      write(Buffer.from(`O: ${id} ${out} ${err}\n`));
     }
-    say(`R: ${job.id} ${code} `, text);
+    say(`R: ${id} ${code} `, text);
   }
 
   const lines = [];

@@ -71,6 +71,30 @@ function decode(text, at)
     return tonumber(text:sub(at, to)), to + 1
 end
 
+-- A job as most are, texts without escapes and whole numbers, quickly.
+local function decode_job(line)
+    local find, byte, job, at = string.find, string.byte, {}, 2
+    while true do
+        local _, to, key, value = find(line, '^"([%w_]+)":"([^"\\]*)"', at)
+        if not to then
+            _, to, key, value = find(line, '^"([%w_]+)":(-?%d+)', at)
+            value = tonumber(value)
+        end
+        if not to then
+            _, to = find(line, '^"last":true', at)
+            key, value = "last", true
+        end
+        local after = to and byte(line, to + 1)
+        if after == 44 then -- a comma
+            at = to + 2
+        elseif after ~= 125 or to + 1 ~= #line then
+            return (decode(line, 1))
+        end
+        job[key] = value
+        if after == 125 then return job end
+    end
+end
+
 local function quoted(text)
     return '"' .. text:gsub('[%c"\\]', function(c)
         return c:find('["\\]') and "\\" .. c or string.format("\\u%04x", c:byte())
@@ -177,40 +201,44 @@ local function from_base64(text)
     return table.concat(out)
 end
 
+local function story(problem)
+    return type(problem) == "table" and problem or debug.traceback(tostring(problem), 2)
+end
+
 local function run(handler, job, trouble)
     if trouble ~= "" then return 500, trouble end
     local payload = job.payload or from_base64(job.payload_base64 or "")
-    local fine, result = xpcall(handler.run, function(problem)
-        return type(problem) == "table" and problem or debug.traceback(tostring(problem), 2)
-    end, payload, job)
+    local fine, result = xpcall(handler.run, story, payload, job)
     if fine then return 200, to_bytes(result) end
     if type(result) == "table" and result.code then return result.code, result.text end
     return 500, complaint(type(result) == "table" and encode(result) or result, "")
 end
 
-local batch, trouble, seen = nil, "", "0 0"
+local batch, trouble, seen_out, seen_err = nil, "", 0, 0
+local stdout, stderr = io.stdout, io.stderr
 for line in io.stdin:lines() do
-    local job = decode(line, 1)
+    local job = decode_job(line)
     if type(job.handler) == "table" then
         handlers[job.handler.name] = job.handler
     else
-        current = job.id
+        local id, last = job.id, job.last -- the body may do with its job what it likes
+        current = id
         if not batch then
             batch = handlers[job.handler]
             trouble = begin_batch(batch)
         end
         local code, text = run(batch, job, trouble)
-        if job.last then
+        if last then
             end_batch(batch)
             batch = nil
         end
-        io.stdout:flush()
-        local printed = io.stdout:seek("end") .. " " .. io.stderr:seek("end")
-        if printed ~= seen then
-            seen = printed
-            reply:write("O: " .. job.id .. " " .. printed .. "\n")
+        stdout:flush()
+        local out, err = stdout:seek("end"), stderr:seek("end")
+        if out ~= seen_out or err ~= seen_err then
+            seen_out, seen_err = out, err
+            reply:write("O: " .. id .. " " .. out .. " " .. err .. "\n")
         end
-        say("R: " .. job.id .. " " .. code .. " ", text)
+        say("R: " .. id .. " " .. code .. " ", text)
     end
 end
 if batch then end_batch(batch) end

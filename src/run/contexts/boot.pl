@@ -15,11 +15,11 @@ my $current = '';
 
 sub write_all {
     my ($data) = @_;
-    my $at = 0;
-    while ($at < length $data) {
-        my $put = POSIX::write($reply, substr($data, $at), length($data) - $at);
+    for (;;) {
+        my $put = POSIX::write($reply, $data, length $data);
         die "pawl: cannot answer: $!" if !defined $put;
-        $at += $put;
+        return if $put == length $data;
+        substr($data, 0, $put, '');
     }
 }
 
@@ -62,6 +62,18 @@ sub decode {    # a value off the front of $_[0], at pos
         }
         die "pawl: not JSON\n";
     }
+}
+
+# A job as most are, texts without escapes and whole numbers, in one go.
+sub decode_job {
+    my %job = $_[0] =~ /\G[{,]"(\w++)":(?|"([^"\\]*+)"|(-?\d++)(?=[,}]))/gc;
+    my $plain = $_[0] =~ /\G(,"last":true)?\}\n?\z/gc;
+    if (!$plain) {
+        pos($_[0]) = 0;
+        return decode($_[0]);
+    }
+    $job{last} = 1 if defined $1;
+    return \%job;
 }
 
 sub quoted {
@@ -179,23 +191,24 @@ sub run {
 
 my ($seen, $batch, $trouble) = ('0 0', undef, '');
 while (my $line = <$jobs>) {
-    my $job = decode($line);
+    my $job = decode_job($line);
     if (ref $job->{handler}) {
         $handlers{ $job->{handler}{name} } = $job->{handler};
         next;
     }
-    $current = $job->{id};
+    $current = $job->{id}; # the body may do with its job what it likes
+    my $last = $job->{last};
     if (!$batch) {
         $batch = $handlers{ $job->{handler} };
         $trouble = begin_batch($batch);
     }
     my ($code, $text) = run($batch, $job, $trouble);
-    if ($job->{last}) {
+    if ($last) {
         end_batch($batch);
         undef $batch;
     }
     STDOUT->flush();
-    my $printed = join ' ', (stat STDOUT)[7], (stat STDERR)[7];
+    my $printed = (-s STDOUT || 0) . ' ' . (-s STDERR || 0);
     if ($printed ne $seen) {
         $seen = $printed;
         write_all("O: $current $printed\n");

@@ -152,33 +152,44 @@ def end_batch(handler):
         complaint(error)
 
 
+def printed(stream):
+    """Bytes so far; they are appended, wherever we look. Of a stream that the body has
+    replaced, none."""
+    try:
+        return os.lseek(stream, 0, os.SEEK_END)
+    except OSError:
+        return 0
+
+
 def main():
     seen_out = seen_err = 0
     batch = None
     trouble = ""
-    decode = json.JSONDecoder().decode
+    scan = json.JSONDecoder().scan_once # a line is one object from its first byte on
     flushes = sys.stdout.flush, sys.stderr.flush
     for line in JOBS:
-        job = decode(line.decode())
+        job, _ = scan(line.decode(), 0)
         parts = job.get("handler")
         if isinstance(parts, dict):
             HANDLERS[parts["name"]] = Handler(parts)
             continue
-        pawl.current = job["id"]
+        # The body may do with its job what it likes.
+        pawl.current = current = job["id"]
+        last = job.get("last")
         if batch is None:
             batch = HANDLERS[parts]
             trouble = begin_batch(batch)
         code, text = run(job, trouble)
-        if job.get("last"):
+        if last:
             end_batch(batch)
             batch = None
         for flush in flushes:
             flush()
-        out, err = os.fstat(1).st_size, os.fstat(2).st_size
+        out, err = printed(1), printed(2)
         if out != seen_out or err != seen_err:
             seen_out, seen_err = out, err
-            write(b"O: %s %d %d\n" % (job["id"].encode(), out, err))
-        say("R: %s %d " % (job["id"], code), text)
+            write(b"O: %s %d %d\n" % (current.encode(), out, err))
+        say("R: %s %d " % (current, code), text)
     if batch:
         end_batch(batch)
 

@@ -111,22 +111,23 @@ module PawlContext
           handlers[job['handler']['name']] = Handler.new(job['handler'])
           next
         end
-        PAWL.current = job['id']
+        id, last = job['id'], job['last'] # the body may do with its job what it likes
+        PAWL.current = id
         unless batch
           batch = handlers[job['handler']]
           trouble = begin_batch(batch)
         end
         code, text = answer(batch, job, trouble)
-        if job['last']
+        if last
           end_batch(batch)
           batch = nil
         end
         printed = [STDOUT.stat.size, STDERR.stat.size]
         if printed != seen
           seen = printed
-          REPLY.write("O: #{job['id']} #{printed[0]} #{printed[1]}\n")
+          REPLY.write("O: #{id} #{printed[0]} #{printed[1]}\n")
         end
-        say("R: #{job['id']} #{code} ", text)
+        say("R: #{id} #{code} ", text)
       end
       end_batch(batch) if batch
     end
