@@ -25,8 +25,9 @@ from lib.processor import BUCKETS, Processor
 COMMAND = ('{ cat "$PAWL_INPUT"/part && sleep 0.05 && echo "$PAWL_UNIT through '
            '%s"; } > "$PAWL_OUTPUT.part" && mkdir "$PAWL_OUTPUT" && '
            'mv "$PAWL_OUTPUT.part" "$PAWL_OUTPUT/part"')
-STILL_SECONDS = 3     # nothing may move for so long before the verdict
-VERDICT_SECONDS = 120
+# Nothing has moved for so long: it never will. On a busy machine a transfer takes seconds.
+STILL_SECONDS = 90
+MOVING_SECONDS = 3600
 
 
 class Judged:
@@ -179,8 +180,8 @@ class Pipeline:
 
     def wait_until_still(self):
         """As long as anything moves, and then a while more; says what holds it up."""
-        deadline = time.monotonic() + VERDICT_SECONDS
-        seen, since = None, time.monotonic()
+        begun = since = time.monotonic()
+        seen = None
         while True:
             now = self.snapshot()
             if now != seen:
@@ -188,9 +189,9 @@ class Pipeline:
             still = time.monotonic() - since
             if self.settled() and still > 0.5:
                 return
-            if time.monotonic() > deadline and still > STILL_SECONDS:
-                return # nothing moves any more: the verdict says what is wrong
-            assert time.monotonic() < 2 * VERDICT_SECONDS + deadline, "it moves for ever"
+            if still > STILL_SECONDS:
+                return # the verdict says what is wrong
+            assert time.monotonic() < begun + MOVING_SECONDS, "it moves for ever"
             time.sleep(0.1)
 
     def expected(self, unit, *stages):
