@@ -652,6 +652,7 @@ static void a_deadline_needs_no_daemon(void **state)
     list(f);
     const LaunchMessage *item = expect(f, LAUNCH_ITEM, 1);
     assert_int_equal(WTERMSIG(item->status), SIGKILL);
+    assert_int_equal(item->overdue, 1);
     close_pipes(&try);
 }
 

@@ -257,6 +257,7 @@ static void look_after(Launcher *launcher)
             continue;
         if (attempt->deadline_ms && attempt->deadline_ms <= now_ms) {
             attempt_deadline(launcher, attempt, 0);
+            attempt->facts.overdue = !launcher->closing; /* else it is not the daemon's */
             tree_signal(&launcher->tree, &attempt->tree, SIGKILL);
         }
         if (!attempt->dying)

@@ -114,7 +114,8 @@ typedef struct LaunchMessage {
                                    * the tree and of no other; comes back with ITEM */
     uint32_t account; /* START: 1 if the spec ends with two more strings: the tenant, and
                        * the account to run as. An older launcher refuses such a spec. */
-    uint32_t reserved_too;
+    uint32_t overdue; /* EXITED, ITEM: 1 if its DEADLINE came and it was killed; an older
+                       * launcher does not say */
     uint64_t reserved[10];
 } LaunchMessage;
 #define LAUNCH_MESSAGE_BYTES 256

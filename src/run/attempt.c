@@ -11,7 +11,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 RunAttempt *attempt_find(const Runner *runner, JobId id, uint32_t number)
@@ -246,9 +248,23 @@ static void started(Runner *runner, RunAttempt *attempt, const LaunchMessage *me
     news_put(runner, news_new(RUN_STARTED, attempt));
 }
 
+/* Its time was that of the node's lease, and others may run the job by now: that it was
+ * ended is no fault of its own. What ended by itself just before has its own end. */
+static bool ended_by_lease(const LaunchMessage *message)
+{
+    return message->overdue && WIFSIGNALED(message->status) &&
+           WTERMSIG(message->status) == SIGKILL;
+}
+
 static void ended(Runner *runner, RunAttempt *attempt, const LaunchMessage *message)
 {
     stream_finish(runner, attempt);
+    if (ended_by_lease(message)) {
+        RunNews *lost = news_new(RUN_LOST, attempt);
+        buf_add_text(&lost->text, "the lease of its node was over");
+        over(runner, attempt, lost);
+        return;
+    }
     RunNews *news = news_new(RUN_ENDED, attempt);
     news_ended(runner, news, attempt, message);
     over(runner, attempt, news);

@@ -204,6 +204,37 @@ static void jobs_lost_with_their_launcher_are_told(void **state)
     forget(f, 3);
 }
 
+/* With its node's lease a job ends, whoever sees it: a daemon that is there, or the next
+ * one. It is lost, as if its node had gone, and not a failure of its own. */
+static void a_job_that_outlives_the_lease_is_lost(void **state)
+{
+    Fixture *f = *state;
+    Try seen = { .id = 1, .argv = { fake_job, "tick" } };
+    Try unseen = { .id = 2, .argv = { fake_job, "tick" } };
+    start(f, &seen);
+    start(f, &unseen);
+    expect(f, RUN_STARTED, 1);
+    pid_t pid = expect(f, RUN_STARTED, 2)->pid;
+    runner_deadline(f->runner, 1, 1, clock_now().boot_ms);
+    const RunNews *lost = expect(f, RUN_LOST, 1);
+    assert_true(slice_is(buf_slice(&lost->text), "the lease of its node was over"));
+    assert_int_equal(count_kept(f, RUN_ENDED, 1), 0);
+    forget(f, 1);
+
+    runner_deadline(f->runner, 2, 1, clock_now().boot_ms + 300);
+    Try last = { .id = 3, .argv = { "true" } }; /* behind which the launcher has it */
+    assert_int_equal(run(f, &last)->exit_status, 0);
+    forget(f, 3);
+    runner_close(f->runner);
+    drop_news(f);
+    for (int tries = 0; tries < WAIT_MS && alive(pid); tries++)
+        usleep(1000);
+    must_open(f);
+    expect(f, RUN_LOST, 2);
+    assert_int_equal(count_kept(f, RUN_ENDED, 2), 0);
+    forget(f, 2);
+}
+
 /* The machine goes down, or someone means it: jobs are asked to end, not just dropped. */
 static void a_launcher_that_must_go_ends_its_jobs(void **state)
 {
@@ -270,6 +301,7 @@ int main(int argc, char **argv)
         RUN_TEST(a_new_daemon_takes_over_what_runs),
         RUN_TEST(an_end_while_no_daemon_is_there_is_told_once),
         RUN_TEST(jobs_lost_with_their_launcher_are_told),
+        RUN_TEST(a_job_that_outlives_the_lease_is_lost),
         RUN_TEST(a_launcher_that_must_go_ends_its_jobs),
         RUN_TEST(a_launcher_without_descriptors_says_so),
     };

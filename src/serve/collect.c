@@ -524,7 +524,8 @@ static void take_news(Daemon *daemon, RunNews *news)
         event = daemon_event(daemon, EVENT_ENDED);
         event->id = news->id;
         event->attempt = news->attempt;
-        event->ending = (Ending){ .kind = END_LOST, .progress = -1 };
+        event->ending =
+            (Ending){ .kind = END_LOST, .progress = -1, .error = buf_slice(&news->text) };
         return;
     case RUN_PROGRESS:
         event = daemon_event(daemon, EVENT_PROGRESS);
