@@ -19,7 +19,7 @@ const BULK = 1000;
 const PRODUCERS = { bulk: 1, single: 32, e2e: 2 };
 const PAYLOAD = 'x'.repeat(100);
 const SERVER = { host: HOST, user: 'pawl', database: DATABASE };
-const LEFT_EVERY_MS = 20;
+const LEFT_EVERY_MS = 100;
 const WARM_UP = 5000;
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));

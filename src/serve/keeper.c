@@ -20,6 +20,12 @@
 #define GATHER_MS        10
 #define GATHER_BYTES_MAX ((uint64_t)256 << 10)
 
+/* A shared store that is busy gets fewer and larger ones: each costs round trips there,
+ * and every job that is running at its end is written once more. */
+#define BUSY_OPS       1000 /* in the last transaction */
+#define BUSY_MS        200
+#define BUSY_BYTES_MAX ((uint64_t)INGEST_SHARED)
+
 /* What a burst needed and freed is given back to the system when all of it is stored: the
  * allocator would keep it for ever. */
 #define TRIM_EVERY_MS  MS_PER_S
@@ -52,6 +58,7 @@ struct Keeper {
     int64_t trimmed_boot;
     int64_t retry_boot;
     bool failing;
+    bool busy; /* a shared store whose last transaction was a large one */
 };
 
 static double seconds_now(void)
@@ -230,6 +237,7 @@ static Err ingest_one(Keeper *keeper, bool *out_any)
     if (!*out_any)
         return ERR_OK;
     keeper->failing = false;
+    keeper->busy = keeper->options.store->kind->shared && intake->batch.count >= BUSY_OPS;
     keeper->applied = intake->batch.read_point.position;
     tell(keeper,
          (KeeperNews){ .commit_seconds = seconds_now() - begun,
@@ -320,7 +328,8 @@ static void receive(Keeper *keeper, Mail *mail)
 static bool must_not_gather(Keeper *keeper)
 {
     uint64_t lag = journal_durable(keeper->options.journal) - keeper->applied;
-    if (!lag || lag >= GATHER_BYTES_MAX || keeper->options.at_once ||
+    uint64_t lag_max = keeper->busy ? BUSY_BYTES_MAX : GATHER_BYTES_MAX;
+    if (!lag || lag >= lag_max || keeper->options.at_once ||
         keeper->wanted > keeper->applied || mailbox_closed(&keeper->box))
         return true;
     for (const Ask *ask = keeper->waiting; ask; ask = (const Ask *)(void *)ask->mail.next)
@@ -331,8 +340,8 @@ static bool must_not_gather(Keeper *keeper)
 
 static void gather(Keeper *keeper)
 {
-    int64_t until_ms = clock_now().boot_ms + GATHER_MS;
-    int64_t left_ms = GATHER_MS;
+    int64_t left_ms = keeper->busy ? BUSY_MS : GATHER_MS;
+    int64_t until_ms = clock_now().boot_ms + left_ms;
     while (left_ms > 0 && !must_not_gather(keeper)) {
         receive(keeper, mailbox_wait(&keeper->box, left_ms));
         answer_waiting(keeper);
@@ -355,6 +364,8 @@ static void *keeper_run(void *context)
             answer_waiting(keeper);
             sync_store(keeper);
             receive(keeper, mailbox_take(&keeper->box));
+            if (keeper->busy)
+                gather(keeper);
         }
         answer_waiting(keeper);
         sync_store(keeper);

@@ -242,8 +242,8 @@ static void greet(const Daemon *daemon)
 static void keep_memory_small(void)
 {
     mallopt(M_ARENA_MAX, 2);
-    mallopt(M_MMAP_THRESHOLD, 256 << 10);
-    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
 /* The store may go away while it is asked for all that a start needs: that is waited for,

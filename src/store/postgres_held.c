@@ -3,6 +3,7 @@
 #include "store/postgres_held.h"
 
 #include "store/postgres_booking.h"
+#include "store/postgres_runs.h"
 
 static PgHeld absent; /* its address says: asked for, and not there */
 
@@ -63,22 +64,23 @@ static bool hold_known(Postgres *pg, JobId id)
 static void fetch_place(Postgres *pg, const PgArray *ids, Place place)
 {
     Buf sql = { 0 };
-    buf_printf(&sql, "SELECT %s FROM %s WHERE id = ANY($1)", pg_all_columns,
-               tables[place]);
-    param_array(&pg->params, ids);
+    PgRuns runs;
+    runs_of(&runs, ids);
+    buf_printf(&sql,
+               "SELECT %s FROM unnest($1, $2) AS r(a, b) JOIN %s"
+               " ON id BETWEEN r.a AND r.b",
+               pg_all_columns, tables[place]);
+    param_runs(&pg->params, &runs);
+    runs_done(&runs);
     PGresult *result = link_query(&pg->link, buf_cstr(&sql), &pg->params);
     hold_rows(pg, result, place);
     PQclear(result);
     buf_done(&sql);
 }
 
-/* Ids of the array; they stand as length and value. */
 static JobId id_at(const PgArray *ids, int32_t at)
 {
-    uint64_t id = 0;
-    for (size_t i = 0; i < 8; i++)
-        id = id << 8 | (unsigned char)ids->items.data[(size_t)at * 12 + 4 + i];
-    return id;
+    return (JobId)array_id(ids, at);
 }
 
 /* Those that are not held yet. */
@@ -401,15 +403,17 @@ static void write_one(Postgres *pg, PgHeld *held, bool few)
     count_change(pg, held, lane);
 }
 
-/* True: so many rows are gone. */
+/* True: as many rows are gone as there are ids. */
 static bool send_removed(Postgres *pg, PgArray *ids, const char *sql)
 {
-    int32_t wanted = ids->count;
-    if (!wanted)
+    PgRuns runs;
+    if (!ids->count)
         return true;
-    param_array(&pg->params, ids);
+    runs_of(&runs, ids);
     array_clear(ids);
-    return link_run(&pg->link, sql, &pg->params) == wanted;
+    param_runs(&pg->params, &runs);
+    runs_done(&runs);
+    return link_run(&pg->link, sql, &pg->params) == runs.ids;
 }
 
 static void send_columns(Postgres *pg, PgArray *columns, size_t count, const char *sql)
@@ -423,12 +427,14 @@ static void send_columns(Postgres *pg, PgArray *columns, size_t count, const cha
     link_run(&pg->link, sql, &pg->params);
 }
 
+#define RUNS(key) " USING unnest($1, $2) AS r(a, b) WHERE " key " BETWEEN r.a AND r.b"
+
 static void send_all(Postgres *pg)
 {
     static const char *const removes[PLACES] = {
-        "DELETE FROM pawl.job_live WHERE id = ANY($1)",
-        "DELETE FROM pawl.job_done WHERE id = ANY($1)",
-        "DELETE FROM pawl.job_dead WHERE id = ANY($1)",
+        "DELETE FROM pawl.job_live" RUNS("id"),
+        "DELETE FROM pawl.job_done" RUNS("id"),
+        "DELETE FROM pawl.job_dead" RUNS("id"),
     };
     PgOutgoing *out = &pg->out;
     bool sure = true;
@@ -436,14 +442,10 @@ static void send_all(Postgres *pg)
         link_copy(&pg->link, tables[i], &out->fresh[i]);
     for (unsigned i = 0; i < PLACES; i++)
         sure = send_removed(pg, &out->removed[i], removes[i]) && sure;
-    send_removed(pg, &out->attempts_removed,
-                 "DELETE FROM pawl.attempt WHERE job = ANY($1)");
-    send_removed(pg, &out->bookings_removed,
-                 "DELETE FROM pawl.booking WHERE job = ANY($1)");
-    send_removed(pg, &out->results_removed,
-                 "DELETE FROM pawl.result WHERE job = ANY($1)");
-    send_removed(pg, &out->payloads_removed,
-                 "DELETE FROM pawl.payload WHERE job = ANY($1)");
+    send_removed(pg, &out->attempts_removed, "DELETE FROM pawl.attempt" RUNS("job"));
+    send_removed(pg, &out->bookings_removed, "DELETE FROM pawl.booking" RUNS("job"));
+    send_removed(pg, &out->results_removed, "DELETE FROM pawl.result" RUNS("job"));
+    send_removed(pg, &out->payloads_removed, "DELETE FROM pawl.payload" RUNS("job"));
     sure = pgrow_changes_send(&out->changes, &pg->link, &pg->params) && sure;
     if (!sure && pg->known.used)
         link_fail(&pg->link, ERR_BUSY, PG_DOUBT);

@@ -15,7 +15,7 @@
 #include "base/map.h"
 
 #define KNOWN_BYTES_MAX ((size_t)8 << 20) /* of each part */
-#define KNOWN_NEW_MAX   4096 /* jobs added in one commit; more will wait for long */
+#define KNOWN_NEW_MAX   16384 /* jobs added in one commit; more will wait for long */
 
 typedef struct PgKnownPart {
     Map rows; /* by id: KnownRow */
