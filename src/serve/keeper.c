@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define INGEST_BYTES_MAX ((size_t)2 << 20) /* of journal per transaction */
-#define INGEST_SHARED    ((size_t)4 << 20) /* likewise: each costs round trips there */
+#define INGEST_SHARED    ((size_t)8 << 20) /* likewise: each costs round trips there */
 #define SYNC_EVERY_MS    (5 * MS_PER_S)
 #define SYNC_EVERY_BYTES ((uint64_t)64 << 20) /* keeps the store's own log short */
 #define FAILED_WAIT_MS   MS_PER_S
@@ -21,10 +21,12 @@
 #define GATHER_BYTES_MAX ((uint64_t)256 << 10)
 
 /* A shared store that is busy gets fewer and larger ones: each costs round trips there,
- * and every job that is running at its end is written once more. */
-#define BUSY_OPS       1000 /* in the last transaction */
+ * every job that is running at its end is written once more, and its server works on the
+ * processors that bulk requests need until they are accepted. */
+#define BUSY_OPS       1000                /* in the last transaction, */
+#define BUSY_BYTES     ((uint64_t)1 << 20) /* or so much */
 #define BUSY_MS        200
-#define BUSY_BYTES_MAX ((uint64_t)INGEST_SHARED)
+#define BUSY_BYTES_MAX ((uint64_t)16 << 20)
 
 /* What a burst needed and freed is given back to the system when all of it is stored: the
  * allocator would keep it for ever. */
