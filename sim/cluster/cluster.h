@@ -14,7 +14,9 @@
  *       idempotency key one has its jobs run, wherever they were accepted.
  *   K8  what is counted over the cluster is never booked beyond what there is: units of a
  *       resource, the one instance of a highlander type.
- *   K9  a group whose members are final has its completion job, and one of them runs. */
+ *   K9  a group whose members are final has its completion job, and one of them runs.
+ *   K10 a job that is owed (its cause is in the store) comes to its end as others do,
+ *       though the node that owes it may never return. */
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
@@ -108,6 +110,7 @@ typedef struct Member {
     int64_t lease_boot;
     int64_t claims_boot;
     bool rejoin;
+    bool gone; /* for ever */
     uint64_t change; /* the last definition that it was told of */
 } Member;
 
@@ -120,6 +123,7 @@ typedef enum Flaw {
     FLAW_KEYS_BELIEVED,   /* a node takes keys for its own without looking */
     FLAW_COMPLETED_TWICE, /* ... and completion jobs for the only ones */
     FLAW_HOME_EVERYWHERE, /* each node takes itself for the home */
+    FLAW_OWED_FORGOTTEN,  /* what a lost node owes is not found */
     FLAWS,
 } Flaw;
 
@@ -131,6 +135,7 @@ typedef struct Known { /* a job, as clients and processes know it */
     bool licence;       /* holds one of LICENCES while it runs */
     bool highlander;
     bool completion; /* of the group */
+    bool owed;       /* more than one node may come to add it */
     bool acknowledged;
     bool cancelled; /* and that was acknowledged */
     JobState final; /* 0: not yet seen final */
@@ -147,6 +152,7 @@ typedef struct Cluster {
     Flaw flaw;
     Store *store;
     unsigned count;
+    unsigned gone; /* of them, for ever */
     Member members[NODES_MAX];
     unsigned licences; /* held by what runs now */
     unsigned highlanders;
@@ -168,6 +174,7 @@ typedef struct Cluster {
     uint64_t crashes;
     uint64_t sleeps;
     uint64_t cuts;
+    uint64_t owed; /* jobs of nodes that did not return */
     bool failed;
     char failure[200];
 } Cluster;
@@ -191,5 +198,7 @@ void member_ingest(Member *member, size_t most);
 void member_answer(Member *member);
 void member_renew(Member *member);
 void member_close(Member *member);
+/* It is killed and never returns; what was acknowledged by it is in the store. */
+void member_goes(Member *member);
 
 #endif

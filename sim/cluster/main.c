@@ -42,13 +42,21 @@ Known *known_job(Cluster *cluster, JobId id)
     return known;
 }
 
+static bool goes_for_ever(Cluster *cluster, const Member *member)
+{
+    unsigned percent = requests_owed(cluster, member->number) ? 50 : 10;
+    return cluster->count - cluster->gone > 1 && rng_percent(&cluster->rng, percent);
+}
+
 static void suffer(Cluster *cluster, Member *member)
 {
     uint64_t luck = rng_below(&cluster->rng, 2000);
     int64_t long_ms = (int64_t)rng_below(&cluster->rng, 3 * LEASE_MS);
     if (cluster->calm || !member->node || luck >= 20)
         return;
-    if (luck < 6) {
+    if (luck < 6 && goes_for_ever(cluster, member)) {
+        member_goes(member);
+    } else if (luck < 6) {
         member_crash(member, luck < 2);
     } else if (luck < 13) {
         say(cluster, member, "falls asleep", 0);
@@ -64,7 +72,7 @@ static void suffer(Cluster *cluster, Member *member)
 /* Duties of a live node, in any order; each may be late. */
 static void work(Cluster *cluster, Member *member)
 {
-    if (cluster->time_ms < member->asleep_until_ms)
+    if (member->gone || cluster->time_ms < member->asleep_until_ms)
         return;
     if (member->rejoin || (!member->node && cluster->time_ms >= member->restart_ms))
         member_open(member);
@@ -166,6 +174,7 @@ static const struct FlawRow {
     [FLAW_KEYS_BELIEVED] = { "keys-believed", "K7" },
     [FLAW_COMPLETED_TWICE] = { "completed-twice", "K9" },
     [FLAW_HOME_EVERYWHERE] = { "home-everywhere", "K8" },
+    [FLAW_OWED_FORGOTTEN] = { "owed-forgotten", "K1:" },
 };
 
 static bool run_seed(unsigned long long seed, Flaw flaw, bool print, Cluster *sum)
@@ -183,6 +192,8 @@ static bool run_seed(unsigned long long seed, Flaw flaw, bool print, Cluster *su
     sum->crashes += cluster->crashes;
     sum->sleeps += cluster->sleeps;
     sum->cuts += cluster->cuts;
+    sum->gone += cluster->gone;
+    sum->owed += cluster->owed;
     memcpy(sum->failure, cluster->failure, sizeof sum->failure);
     bool failed = cluster->failed;
     mem_free(cluster);
@@ -229,10 +240,12 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("simcluster: %llu seeds, %llu acknowledged, %llu starts, %llu given, "
-           "%llu take-overs, %llu new beginnings, %llu crashes, %llu sleeps, %llu cuts\n",
+           "%llu take-overs, %llu new beginnings, %llu crashes, %llu sleeps, %llu cuts, "
+           "%u gone for ever that owed %llu\n",
            count, (unsigned long long)sum.acknowledged, (unsigned long long)sum.starts,
            (unsigned long long)sum.given, (unsigned long long)sum.taken,
            (unsigned long long)sum.rejoins, (unsigned long long)sum.crashes,
-           (unsigned long long)sum.sleeps, (unsigned long long)sum.cuts);
+           (unsigned long long)sum.sleeps, (unsigned long long)sum.cuts, sum.gone,
+           (unsigned long long)sum.owed);
     return 0;
 }

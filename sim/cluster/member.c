@@ -111,7 +111,7 @@ static void carry_out(Member *member, const Effect *effect)
 {
     switch (effect->kind) {
     case EFFECT_REPLY:
-        request_answered(member->cluster, effect);
+        request_answered(member->cluster, effect, member->number);
         return;
     case EFFECT_START:
         process_start(member, effect->id, effect->attempt);
@@ -265,6 +265,8 @@ static void answer_one(Member *member, Question *question)
     else
         event->err =
             cluster->store->kind->load(cluster->store, &question->load, &loaded, &why);
+    if (cluster->flaw == FLAW_OWED_FORGOTTEN && question->load.kind == LOAD_OWED)
+        loaded.count = 0;
     if (!event->err)
         loaded_tell(&loaded, event);
     member_turn(member);
@@ -359,6 +361,17 @@ void member_crash(Member *member, bool power)
     member->asleep_until_ms = 0;
     member->restart_ms =
         cluster->time_ms + (int64_t)rng_below(&cluster->rng, 4 * LEASE_MS);
+}
+
+void member_goes(Member *member)
+{
+    member->cut_until_ms = 0;
+    member_crash(member, rng_percent(&member->cluster->rng, 50));
+    member_ingest(member, SIZE_MAX);
+    say(member->cluster, member, "does not return", 0);
+    member->gone = true;
+    member->cluster->gone++;
+    member->cluster->owed += requests_owed(member->cluster, member->number);
 }
 
 static void load_into(Member *member, const Load *load, void (*put)(Node *, const Job *))

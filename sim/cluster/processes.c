@@ -106,6 +106,23 @@ void processes_end(Member *member)
         gone(member, &member->processes[0]);
 }
 
+/* Some say what is to be done next, which is of a type of which one waits at most. */
+static void cause_others(Cluster *cluster, const Known *known, Ending *ending)
+{
+    static Job child;
+    if (cluster->calm || known->highlander || !rng_percent(&cluster->rng, 25))
+        return;
+    child = job_default();
+    child.tenant = SLICE_LITERAL("default");
+    child.type = SLICE_LITERAL("one");
+    child.queue = SLICE_LITERAL("a");
+    child.priority = PRIORITY_UNSET;
+    child.max_retries = RETRIES_OPEN;
+    ending->children = &child;
+    ending->child_count = 1;
+    ending->children_whole = true;
+}
+
 /* Ends by themselves, and all at once at the deadline. */
 void processes_step(Member *member)
 {
@@ -122,6 +139,7 @@ void processes_step(Member *member)
         if (ended) {
             cluster->completions += known->completion && !known->completed;
             known->completed++;
+            cause_others(cluster, known, &ending);
         } else {
             ending = (Ending){ .kind = END_SIGNALLED, .signal = 9, .progress = -1 };
         }

@@ -148,10 +148,60 @@ static void know(Cluster *cluster, const Job *job)
         known->request = key_number(slice_cut(&rest, '\0'));
         known->requested = hash_bytes(rest.data, rest.bytes);
     }
-    if (map_find(&cluster->jobs, known->id))
-        violate(cluster, "K2: an id was given twice", known->id);
     map_put(&cluster->jobs, known->id, known);
     cluster->sent++;
+}
+
+/* The store takes the first of those who add what is owed. */
+static void know_added(Cluster *cluster, const Op *op)
+{
+    const Known *known = map_find(&cluster->jobs, op->job->id);
+    if (!known)
+        know(cluster, op->job);
+    else if (!known->owed || !op->own)
+        violate(cluster, "K2: an id was given twice", known->id);
+}
+
+/* K10: its cause is in the store, so it must come to its end. */
+static void look_at_owed(void *context, const Definition *definition)
+{
+    Cluster *cluster = context;
+    Job job;
+    if (job_unpack(definition->value, &job))
+        return;
+    if (!map_find(&cluster->jobs, job.id))
+        know(cluster, &job);
+    Known *known = map_find(&cluster->jobs, job.id);
+    known->owed = known->acknowledged = true;
+}
+
+static void look_for_owed(Cluster *cluster)
+{
+    Error why = { 0 };
+    (void)!cluster->store->kind->definitions(cluster->store, SLICE_LITERAL(OWED_TABLE),
+                                             look_at_owed, cluster, &why);
+}
+
+typedef struct Owing {
+    uint32_t node;
+    uint64_t count;
+} Owing;
+
+static void count_owed(void *context, const Definition *definition)
+{
+    Owing *owing = context;
+    Job job;
+    owing->count +=
+        !job_unpack(definition->value, &job) && id_node(job.id) == owing->node;
+}
+
+uint64_t requests_owed(Cluster *cluster, uint32_t node)
+{
+    Owing owing = { .node = node };
+    Error why = { 0 };
+    (void)!cluster->store->kind->definitions(cluster->store, SLICE_LITERAL(OWED_TABLE),
+                                             count_owed, &owing, &why);
+    return owing.count;
 }
 
 /* Before anything of the turn is durable: these ids exist, if anyone hears of them. */
@@ -162,7 +212,7 @@ void requests_sent(Cluster *cluster, const Outbox *out, uint32_t node)
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < batches[k]->count; i++)
             if (batches[k]->ops[i].kind == OP_ADD)
-                know(cluster, batches[k]->ops[i].job);
+                know_added(cluster, &batches[k]->ops[i]);
 }
 
 bool request_adds(const Cluster *cluster, Requester request)
@@ -177,7 +227,7 @@ static void acknowledge(Cluster *cluster, JobId id)
     cluster->acknowledged++;
 }
 
-void request_answered(Cluster *cluster, const Effect *effect)
+void request_answered(Cluster *cluster, const Effect *effect, uint32_t by)
 {
     Call *call = map_remove(&cluster->requests, effect->request);
     if (!call)
@@ -187,12 +237,7 @@ void request_answered(Cluster *cluster, const Effect *effect)
             acknowledge(cluster, effect->added_items[i].id);
     bool in_a_row = call->add && !effect->err && !effect->added_items;
     for (uint64_t i = 0; in_a_row && i < effect->count; i++) {
-        uint16_t node = effect->job ? id_node(effect->job->id) : 0;
-        for (unsigned k = 0; !node && k < cluster->count; k++)
-            if (map_find(&cluster->jobs,
-                         id_from_count(effect->first + i,
-                                       (uint16_t)cluster->members[k].number)))
-                node = (uint16_t)cluster->members[k].number;
+        uint16_t node = effect->job ? id_node(effect->job->id) : (uint16_t)by;
         acknowledge(cluster, id_from_count(effect->first + i, node));
     }
     if (!call->add && !call->id && !effect->err)
@@ -221,6 +266,7 @@ static void look_at(void *context, const Job *job)
 
 void requests_look(Cluster *cluster)
 {
+    look_for_owed(cluster);
     Error why = { 0 };
     JobQuery query = { .limit = QUERY_LIMIT_MAX };
     JobSink sink = { look_at, cluster };

@@ -45,6 +45,7 @@ typedef enum LoadWhat { /* for whom a load is; goes into the store's own words o
                         WANT_LANES, /* one ready job of every lane */
                         WANT_RUNNING, /* attempts of its jobs, whoever began them */
                         WANT_GROUP,   /* counts of the group `key` of tenant */
+                        WANT_OWED,    /* jobs that nodes owe (unique.h) */
 } LoadWhat;
 
 typedef struct Refused { /* one job of several that cannot be taken */

@@ -101,6 +101,8 @@ void node_operations_free(Node *node);
 /* node_owed.c */
 bool node_owe(Node *node, const Job *job); /* false: it wants no key, add it at once */
 void node_load_owed(Node *node, const Definition *definition);
+void node_owed_loaded(Node *node, const Event *answer); /* what any node owes */
+void node_owed_there(Node *node, const Asked *asked);   /* it was added before */
 void node_owed_add(Node *node, const Asked *asked);
 void node_owed_cancel(Node *node, const Asked *asked, JobId holder, bool merged);
 /* The answer to a request that added a job: when the job is decided. */

@@ -509,6 +509,9 @@ void node_loaded(Node *node, const Event *event)
     case WANT_GROUP:
         node_group_loaded(node, asked, event);
         break;
+    case WANT_OWED:
+        node_owed_loaded(node, event);
+        break;
     case WANT_UNIQUE:
         if (!node_unique_loaded(node, asked, event))
             return;

@@ -5,9 +5,13 @@
  * store has said who holds the key: that the job is owed stands in the same batch, and
  * the question is asked then. The answer's batch adds it and strikes it out; one that
  * merges with another, or may not be there beside it, is added and cancelled at once, so
- * that its id says what became of it. A crash between the two asks again. */
+ * that its id says what became of it. A crash between the two asks again.
+ *
+ * What a lost node owes falls to the node that controls. The job keeps its id: should the
+ * node return in the same moment, whoever is second finds it there. */
 #include "core/node_inside.h"
 
+#include "core/node_share.h"
 #include "core/unique.h"
 
 static Slice owed_key(Node *node, JobId id)
@@ -58,8 +62,26 @@ void node_load_owed(Node *node, const Definition *definition)
     node->later_boot = 0;
 }
 
+void node_owed_loaded(Node *node, const Event *answer)
+{
+    bool looked = !answer->err;
+    for (size_t i = 0; looked && i < answer->loaded_count; i++) {
+        Job job = answer->loaded[i];
+        if (node_touched_since(node, job.id, answer->number) ||
+            !node_share_inherits(node, job.id))
+            continue;
+        Asked *asked;
+        Effect *effect = node_ask(node, WANT_UNIQUE, &asked);
+        job_set_owner(&job, node->options.number);
+        remember(asked, &job);
+        node_ask_unique(node, asked, effect);
+    }
+    node_share_looked_owed(node, looked);
+}
+
 static void strike_out(Node *node, JobId id)
 {
+    node_share_inherited(node, id);
     Op *op = node_op(node, OP_DELETE, 0);
     op->own = 1;
     op->table = SLICE_LITERAL(OWED_TABLE);
@@ -71,6 +93,14 @@ static void reply(Node *node, Requester request, const Job *job)
     Effect *effect = node_reply(node, request, ERR_OK, NULL);
     effect->job = job;
     effect->count = 1;
+}
+
+void node_owed_there(Node *node, const Asked *asked)
+{
+    const Job *job = &asked->event.jobs[0];
+    strike_out(node, job->id);
+    if (asked->waits)
+        reply(node, asked->waits, job);
 }
 
 void node_owed_add(Node *node, const Asked *asked)

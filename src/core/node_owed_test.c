@@ -326,6 +326,152 @@ static void a_store_that_fails_is_asked_again(void **state)
     rig_close(story.rig);
 }
 
+/* --- Another node owes it, and is lost ---------------------------------------------- */
+
+#define OTHER 2
+
+typedef struct Debt {
+    Rig *rig;
+    JobId id; /* of the job that node OTHER owes */
+} Debt;
+
+/* What the nodes are, told as a lease tells it. */
+static void tell_peers(Rig *rig, bool controls, int64_t left_ms, bool fenced)
+{
+    Peer peers[] = { { .number = 1, .epoch = 1, .left_ms = 9000, .controls = controls },
+                     { .number = OTHER,
+                       .epoch = 1,
+                       .left_ms = left_ms,
+                       .fenced = fenced } };
+    Event event = { .kind = EVENT_PEERS,
+                    .peers = peers,
+                    .count = 2,
+                    .lease_boot = rig->now.boot_ms + MS_PER_HOUR,
+                    .claims_boot = rig->now.boot_ms + MS_PER_HOUR };
+    rig_step(rig, &event, 1);
+}
+
+static Debt begin_debt(Slice unique)
+{
+    char key[ID_TEXT_BYTES];
+    Debt debt = { .rig = rig_open(NULL), .id = id_from_count(4711, OTHER) };
+    Job job = rig_typed_job("one");
+    Buf value = { 0 };
+    assert_int_equal(rig_define(debt.rig, "one", &one), 1);
+    rig_slots(debt.rig, 0);
+    debt.rig->shared = true;
+    rig_reopen(debt.rig, true);
+    tell_peers(debt.rig, true, 9000, false);
+    job.id = debt.id;
+    job.unique = unique;
+    job_pack(&value, &job);
+    Event put = { .kind = EVENT_DEFINE,
+                  .table = SLICE_LITERAL(OWED_TABLE),
+                  .key = slice_text(id_text(debt.id, key)),
+                  .value = buf_slice(&value) };
+    assert_int_equal(rig_send(debt.rig, put), ERR_OK);
+    buf_done(&value);
+    return debt;
+}
+
+static void what_a_lost_node_owes_is_added_by_who_controls(void **state)
+{
+    (void)state;
+    Debt debt = begin_debt((Slice){ NULL, 0 });
+    rig_wait(debt.rig, MS_PER_MIN); /* it lives: it sees to it itself */
+    tell_peers(debt.rig, true, -1, false);
+    rig_wait(debt.rig, MS_PER_MIN); /* not known to be fenced */
+    assert_null(rig_find(debt.rig, debt.id));
+    tell_peers(debt.rig, false, -1, true);
+    rig_wait(debt.rig, MS_PER_MIN); /* another controls */
+    assert_null(rig_find(debt.rig, debt.id));
+    tell_peers(debt.rig, true, -1, true);
+    rig_wait(debt.rig, MS_PER_S);
+    assert_true(nothing_is_owed(debt.rig));
+    assert_non_null(rig_find(debt.rig, debt.id)); /* whoever was told this id finds it */
+    assert_int_equal(job_owner(rig_find(debt.rig, debt.id)), 1);
+    assert_int_equal(rig_state(debt.rig, debt.id), JOB_READY);
+    rig_wait(debt.rig, 2 * MS_PER_MIN);
+    assert_int_equal(debt.rig->count, 1);
+    assert_int_equal(rig_state(debt.rig, debt.id), JOB_READY);
+    rig_close(debt.rig);
+}
+
+static void a_node_that_no_one_knows_any_more_is_lost(void **state)
+{
+    (void)state;
+    Debt debt = begin_debt((Slice){ NULL, 0 });
+    Peer self = { .number = 1, .epoch = 1, .left_ms = 9000, .controls = true };
+    Event event = { .kind = EVENT_PEERS,
+                    .peers = &self,
+                    .count = 1,
+                    .lease_boot = debt.rig->now.boot_ms + MS_PER_HOUR,
+                    .claims_boot = debt.rig->now.boot_ms + MS_PER_HOUR };
+    rig_step(debt.rig, &event, 1);
+    rig_wait(debt.rig, MS_PER_MIN);
+    assert_true(nothing_is_owed(debt.rig));
+    assert_int_equal(rig_state(debt.rig, debt.id), JOB_READY);
+    rig_close(debt.rig);
+}
+
+/* The node came to add it, but not to be known to have done so; or it has just returned.
+ */
+static void what_a_lost_node_has_added_stays_as_it_is(void **state)
+{
+    (void)state;
+    const Slice uniques[] = { { NULL, 0 },
+                              SLICE_LITERAL("k\0\0ignore\0"),
+                              SLICE_LITERAL("k\0\0replace\0") };
+    for (size_t i = 0; i < sizeof uniques / sizeof *uniques; i++) {
+        Debt debt = begin_debt(uniques[i]);
+        Job job = rig_typed_job("one");
+        job.id = debt.id;
+        job.queue = SLICE_LITERAL("default");
+        job.flags |= JOB_MERGES;
+        job.unique = uniques[i];
+        job.state = JOB_HELD;
+        debt.rig->jobs[debt.rig->count++] = job;
+        tell_peers(debt.rig, true, -1, true);
+        rig_wait(debt.rig, MS_PER_S);
+        assert_true(nothing_is_owed(debt.rig));
+        assert_int_equal(rig_state(debt.rig, debt.id), JOB_HELD);
+        rig_close(debt.rig);
+    }
+}
+
+static void what_a_lost_node_owes_merges_with_what_waits(void **state)
+{
+    (void)state;
+    Debt debt = begin_debt((Slice){ NULL, 0 });
+    Job job = rig_typed_job("one");
+    Event add = { .kind = EVENT_ADD, .tenant = job.tenant, .jobs = &job, .count = 1 };
+    assert_int_equal(rig_send(debt.rig, add), ERR_OK);
+    JobId first = rig_last(debt.rig, EFFECT_REPLY)->added_items[0].id;
+    tell_peers(debt.rig, true, -1, true);
+    rig_wait(debt.rig, MS_PER_S);
+    assert_true(nothing_is_owed(debt.rig));
+    assert_int_equal(rig_state(debt.rig, debt.id), JOB_CANCELLED);
+    assert_int_equal(rig_state(debt.rig, first), JOB_READY);
+    expect_reason(debt.rig, "merged into job ", first);
+    rig_close(debt.rig);
+}
+
+static void what_is_owed_is_looked_for_again_if_the_store_fails(void **state)
+{
+    (void)state;
+    Debt debt = begin_debt((Slice){ NULL, 0 });
+    debt.rig->store_fails = true;
+    tell_peers(debt.rig, true, -1, true);
+    rig_wait(debt.rig, MS_PER_S);
+    assert_false(nothing_is_owed(debt.rig));
+    debt.rig->store_fails = false;
+    for (int i = 0; i < 5; i++)
+        rig_wait(debt.rig, MS_PER_S);
+    assert_true(nothing_is_owed(debt.rig));
+    assert_int_equal(rig_state(debt.rig, debt.id), JOB_READY);
+    rig_close(debt.rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +488,11 @@ int main(void)
         cmocka_unit_test(unique_jobs_are_decided_as_they_ask),
         cmocka_unit_test(what_is_owed_outlives_a_crash),
         cmocka_unit_test(a_store_that_fails_is_asked_again),
+        cmocka_unit_test(what_a_lost_node_owes_is_added_by_who_controls),
+        cmocka_unit_test(a_node_that_no_one_knows_any_more_is_lost),
+        cmocka_unit_test(what_a_lost_node_has_added_stays_as_it_is),
+        cmocka_unit_test(what_a_lost_node_owes_merges_with_what_waits),
+        cmocka_unit_test(what_is_owed_is_looked_for_again_if_the_store_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,8 @@ static Job *find(Rig *rig, JobId id)
 static void store_add(Rig *rig, const Job *job)
 {
     assert_true(rig->count < RIG_JOBS_MAX);
+    if (rig->shared && find(rig, job->id))
+        return; /* another node was faster */
     assert_null(find(rig, job->id));
     rig->jobs[rig->count++] = job_copy(&rig->arena, job);
     Slice rest = job->after;
@@ -143,6 +145,8 @@ static void store_move(Rig *rig, Job *job, const Op *op)
         job->retry_number = 0;
         job->flags &= ~(uint32_t)JOB_LOSSES;
     }
+    if (op->fields & FIELD_SURE)
+        job->flags &= ~(uint32_t)JOB_UNSURE;
     if (op->fields & FIELD_FREED) {
         job->window_from_ms = op->window_from_ms;
         job->flags &= ~(uint32_t)JOB_WAITS;
@@ -220,6 +224,7 @@ static void store_change(Rig *rig, const Op *op)
 static void store_op(Rig *rig, const Op *op, uint32_t node)
 {
     rig->operations++;
+    rig->fences += op->kind == OP_FENCE;
     switch (op->kind) {
     case OP_ADD:
         store_add(rig, op->job);
@@ -276,6 +281,8 @@ static bool wanted(const Effect *effect, const Job *job)
     Job key = { .id = effect->behind_id,
                 .priority = effect->priority,
                 .dt_ms = effect->dt_ms };
+    if (effect->owner && job_owner(job) != effect->owner)
+        return false;
     switch (effect->what) {
     case WANT_WINDOW:
         return job->state == JOB_READY && slice_equal(job->tenant, effect->tenant) &&
@@ -308,6 +315,7 @@ static bool wanted(const Effect *effect, const Job *job)
     case WANT_LANES:
     case WANT_RUNNING:
     case WANT_GROUP:
+    case WANT_OWED:
         break;
     }
     return false;
@@ -358,6 +366,8 @@ static void look_up(Rig *rig, const Effect *effect)
         rig_look_up_keys(rig, effect, &answer);
     if (effect->what == WANT_MATCH && !answer.err)
         rig_look_up_matches(rig, effect, &answer);
+    if (effect->what == WANT_OWED && !answer.err)
+        rig_look_up_owed(rig, &answer);
     for (size_t i = 0; i < rig->key_count && effect->what == WANT_KEY; i++)
         if (slice_equal(rig->keys[i].key, effect->key) &&
             slice_equal(rig->keys[i].tenant, effect->tenant) &&
@@ -378,9 +388,6 @@ static void take_effects(Rig *rig)
         }
         effect.key = slice_copy(&rig->arena, effect.key);
         effect.value = slice_copy(&rig->arena, effect.value);
-        if (effect.added_items)
-            effect.added_items = arena_copy(&rig->arena, effect.added_items,
-                                            effect.count * sizeof *effect.added_items);
         if (effect.added_items)
             effect.added_items = arena_copy(&rig->arena, effect.added_items,
                                             effect.count * sizeof *effect.added_items);
@@ -480,9 +487,10 @@ static Node *new_node(Rig *rig)
                             .number = 1,
                             .seed = 42,
                             .turn = rig->number,
+                            .shared = rig->shared,
                             .settings = rig->settings };
     for (size_t i = 0; i < rig->count; i++)
-        if (rig->jobs[i].id > options.last_id)
+        if (id_node(rig->jobs[i].id) == 1 && rig->jobs[i].id > options.last_id)
             options.last_id = rig->jobs[i].id;
     return node_new(&options);
 }

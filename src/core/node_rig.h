@@ -66,7 +66,9 @@ typedef struct Rig {
     uint64_t number; /* of the last turn that wrote */
     uint64_t operations;
     uint64_t starts;
+    uint64_t fences; /* of other nodes */
 
+    bool shared;       /* the next node of rig_reopen is one of several */
     bool hold_answers; /* questions are looked up, but not answered until rig_answer */
     bool store_fails;  /* questions are answered with an error */
     bool slow_starts;  /* no one says that a process runs */

@@ -125,3 +125,14 @@ void rig_look_up_keys(Rig *rig, const Effect *effect, RigAnswer *answer)
                 *job = job_copy(&rig->arena, &rig->jobs[i]);
     }
 }
+
+void rig_look_up_owed(Rig *rig, RigAnswer *answer)
+{
+    answer->jobs = arena_take(&rig->arena, (rig->definition_count + 1) * sizeof(Job));
+    for (size_t i = 0; i < rig->definition_count; i++) {
+        const RigDefinition *at = &rig->definitions[i];
+        if (slice_is(at->table, OWED_TABLE) && at->value.bytes &&
+            !job_unpack(at->value, &answer->jobs[answer->count]))
+            answer->count++;
+    }
+}

@@ -17,5 +17,6 @@ size_t rig_keep_ended(Rig *rig, const Job **jobs, size_t count, AfterCount *out)
 /* Answers to WANT_UNIQUE and WANT_MATCH. */
 void rig_look_up_keys(Rig *rig, const Effect *effect, RigAnswer *answer);
 void rig_look_up_matches(Rig *rig, const Effect *effect, RigAnswer *answer);
+void rig_look_up_owed(Rig *rig, RigAnswer *answer); /* WANT_OWED */
 
 #endif

@@ -52,6 +52,7 @@ void node_share_free(Node *node)
     if (!node->share)
         return;
     free_calls(node->share);
+    map_done(&node->share->owed);
     arena_done(&node->share->arena);
     buf_done(&node->share->given);
     mem_free(node->share->taken);

@@ -46,6 +46,12 @@ void node_share_given(Node *node, const Asked *asked, const Event *answer);
 void node_share_running(Node *node, const Asked *asked, const Event *answer);
 void node_share_lanes(Node *node, const Asked *asked, const Event *answer);
 
+/* Whether an owed job is this node's to add, because the one that owes it is lost; from
+ * then on it is, until it was added. */
+bool node_share_inherits(Node *node, JobId id);
+void node_share_inherited(Node *node, JobId id);
+void node_share_looked_owed(Node *node, bool looked);
+
 /* Jobs that others could have of this node now. */
 uint64_t node_share_spare(const Node *node); /* after its last step */
 

@@ -13,6 +13,7 @@
 
 #define TAKE_STEP     1000
 #define TAKE_AGAIN_MS (30 * MS_PER_S)
+#define FENCE_AGAIN_MS (5 * MS_PER_S)
 
 static TakenNode *taken_of(Share *share, const Peer *peer)
 {
@@ -44,7 +45,8 @@ void node_share_look_running(Node *node)
 {
     Share *share = node->share;
     Asked *asked;
-    if (!share->running_due || share->running_loading)
+    if (!share->running_due || share->running_loading ||
+        node->now.boot_ms < share->running_boot)
         return;
     node_ask(node, WANT_RUNNING, &asked)->owner = node->options.number;
     share->running_due = false;
@@ -74,19 +76,65 @@ static void probe(Node *node, TakenNode *taken)
 static void look_at(Node *node, const Peer *peer)
 {
     TakenNode *taken = taken_of(node->share, peer);
-    if (taken->epoch != peer->epoch) {
+    if (peer->fenced && taken->owed != peer->epoch) {
+        node->share->owed_boot = 0;
+        taken->owed = peer->epoch;
+    }
+    bool begun = taken->epoch == peer->epoch;
+    bool again = !peer->fenced && node->now.boot_ms >= taken->fence_boot;
+    if (!begun || again) { /* one that was only late has renewed in time, and is lost now */
         Op *op = node_op(node, OP_FENCE, 0);
         op->node = peer->number;
         op->count = peer->epoch;
         node_home_fenced(node, peer->number);
         take_step(node, peer);
         taken->epoch = peer->epoch;
+        taken->fence_boot = node->now.boot_ms + FENCE_AGAIN_MS;
         taken->boot_ms = 0;
-        probe(node, taken);
+        if (!taken->asking)
+            probe(node, taken);
         return;
     }
     if (!taken->asking && node->now.boot_ms >= taken->boot_ms)
         probe(node, taken);
+}
+
+/* --- What it owes ------------------------------------------------------------------ */
+
+/* Once a node is fenced it adds none of them any more, and makes no new ones. */
+bool node_share_inherits(Node *node, JobId id)
+{
+    Share *share = node->share;
+    uint32_t number = id_node(id);
+    bool lost = number != node->options.number && !map_find(&share->owed, id);
+    for (size_t i = 0; lost && i < share->peer_count; i++)
+        lost = share->peers[i].number != number || share->peers[i].fenced;
+    if (!lost || !node_share_controls(node))
+        return false;
+    map_put(&share->owed, id, share);
+    return true;
+}
+
+void node_share_inherited(Node *node, JobId id)
+{
+    if (node->share)
+        (void)map_remove(&node->share->owed, id);
+}
+
+void node_share_looked_owed(Node *node, bool looked)
+{
+    node->share->owed_loading = false;
+    node->share->owed_boot = node->now.boot_ms + (looked ? TAKE_AGAIN_MS : TICK_MS);
+}
+
+static void look_for_owed(Node *node)
+{
+    Share *share = node->share;
+    Asked *asked;
+    if (share->owed_loading || node->now.boot_ms < share->owed_boot)
+        return;
+    share->owed_loading = true;
+    node_ask(node, WANT_OWED, &asked);
 }
 
 void node_share_take_over(Node *node)
@@ -97,6 +145,8 @@ void node_share_take_over(Node *node)
         if (peer->number != node->options.number && peer->epoch && peer->left_ms <= 0)
             look_at(node, peer);
     }
+    if (node_share_controls(node))
+        look_for_owed(node);
 }
 
 static void learn_lanes(Node *node, const Event *answer)
@@ -175,6 +225,7 @@ void node_share_running(Node *node, const Asked *asked, const Event *answer)
     node->share->running_loading = false;
     if (answer->err) {
         node->share->running_due = true;
+        node->share->running_boot = node->now.boot_ms + TICK_MS;
         return;
     }
     for (size_t i = 0; i < answer->loaded_count; i++) {

@@ -328,6 +328,8 @@ static bool owed_loaded(Node *node, Asked *asked, const Event *answer)
     size_t at = 0;
     size_t ops = node->out->batch.count;
     Decision decision = judge_job(node, job, answer, &at);
+    if (decision.replaced && decision.replaced->id == job->id)
+        decision = (Decision){ .fate = FATE_EXISTS, .holder = job->id };
     switch (decision.fate) {
     case FATE_AGAIN:
         node_ask_unique(node, asked, node_ask_again(node, asked));
@@ -342,6 +344,10 @@ static bool owed_loaded(Node *node, Asked *asked, const Event *answer)
         break;
     case FATE_EXISTS:
     case FATE_REFUSE:
+        if (decision.holder == job->id) {
+            node_owed_there(node, asked);
+            break;
+        }
         node_owed_cancel(node, asked, decision.holder, decision.fate == FATE_EXISTS);
         break;
     }

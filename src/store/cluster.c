@@ -3,10 +3,11 @@
 #include "store/cluster.h"
 
 #include "core/peer.h"
+#include "core/unique.h"
 
 bool cluster_tells(Slice table)
 {
-    return !slice_is(table, AUDIT_TABLE) &&
+    return !slice_is(table, AUDIT_TABLE) && !slice_is(table, OWED_TABLE) &&
            !slice_starts(table, SLICE_LITERAL(AUDIT_HOUR_TABLE));
 }
 

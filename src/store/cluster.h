@@ -56,7 +56,8 @@ typedef struct Change {
 typedef void ChangeSink(void *context, const Change *change);
 
 /* Tables of definitions that no node keeps in memory: the audit, which has a row for each
- * change of anything else, below the hours that there are rows of. */
+ * change of anything else, below the hours that there are rows of. Jobs that are owed
+ * (core/unique.h) are asked for when their node is lost. */
 #define AUDIT_TABLE      "audit"
 #define AUDIT_HOUR_TABLE "audit_hour:" /* and ten digits */
 

@@ -3,6 +3,7 @@
 #include "store/load.h"
 
 #include "core/group.h"
+#include "core/unique.h"
 
 #include "store/store.h"
 
@@ -39,6 +40,8 @@ static LoadKind kind_of(LoadWhat what)
         return LOAD_RUNNING;
     case WANT_GROUP:
         return LOAD_GROUP;
+    case WANT_OWED:
+        return LOAD_OWED;
     }
     return LOAD_JOB;
 }
@@ -124,4 +127,24 @@ Err load_group_counts(Store *store, const Load *load, Loaded *out, Error *why)
     *out = (Loaded){ .next_due_ms = TIME_NEVER };
     out->value = slice_copy(&out->arena, slice_of((const char *)&counts, sizeof counts));
     return ERR_OK;
+}
+
+static void take_owed(void *context, const Definition *definition)
+{
+    Loaded *out = context;
+    Job job;
+    if (!job_unpack(definition->value, &job))
+        MEM_PUSH(out->jobs, out->count, out->capacity) = job_copy(&out->arena, &job);
+}
+
+Err load_owed(Store *store, Loaded *out, Error *why)
+{
+    Loaded loaded = { .next_due_ms = TIME_NEVER };
+    Err err = store->kind->definitions(store, SLICE_LITERAL(OWED_TABLE), take_owed,
+                                       &loaded, why);
+    if (err)
+        loaded_done(&loaded);
+    else
+        *out = loaded;
+    return err;
 }

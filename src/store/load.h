@@ -30,6 +30,7 @@ typedef enum LoadKind {
     LOAD_IDS,      /* the jobs with the ids in `key` (8 bytes each, as they are in memory)
                       that are there and, with an owner, its own */
     LOAD_GROUP,    /* counts of the group `key` of tenant: `value`, a GroupCounts */
+    LOAD_OWED,     /* the jobs that nodes owe (core/unique.h), as they are to be added */
 } LoadKind;
 
 typedef struct Load {
@@ -89,6 +90,9 @@ MUST_CHECK Err load_match(struct Store *store, const Load *load, Loaded *out, Er
 /* LOAD_GROUP, likewise. */
 MUST_CHECK Err load_group_counts(struct Store *store, const Load *load, Loaded *out,
                                  Error *why);
+
+/* LOAD_OWED, likewise. */
+MUST_CHECK Err load_owed(struct Store *store, Loaded *out, Error *why);
 
 /* What an EFFECT_LOAD asks for; slices are copied into the arena. */
 Load load_of(const Effect *effect, Arena *arena);

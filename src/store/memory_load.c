@@ -118,6 +118,7 @@ static bool of_interest(const Load *load, const Job *job)
     case LOAD_MATCH:
     case LOAD_INBOX:
     case LOAD_GROUP:
+    case LOAD_OWED:
         break;
     }
     return false;
@@ -236,6 +237,8 @@ Err memory_load(Store *store, const Load *load, Loaded *out, Error *why)
         return load_match(store, load, out, why);
     if (load->kind == LOAD_GROUP)
         return load_group_counts(store, load, out, why);
+    if (load->kind == LOAD_OWED)
+        return load_owed(store, out, why);
     if (load->kind == LOAD_KEY)
         load_key(memory, load, out);
     else if (load->kind == LOAD_ATTEMPTS)

@@ -2,6 +2,7 @@
 /* scenes_cluster_test.c - nodes that share a store, scene by scene: see cluster.h and
  * conformance.h. */
 #include "core/peer.h"
+#include "core/unique.h"
 #include "store/cluster.h"
 #include "store/conformance.h"
 
@@ -558,6 +559,47 @@ static void nobody_is_told_of_the_audit(Scene *scene)
     expect_changes(scene, last, "auditor/a=one by 3;");
 }
 
+/* Who controls asks for them when their node is lost; no one else has use for them. */
+static void jobs_that_are_owed_are_loaded_and_not_told(Scene *scene)
+{
+    uint32_t other = join_two(scene);
+    Job *job = scene_job(scene, "q");
+    Buf packed = { 0 };
+    uint64_t last = expect_changes(scene, 0, "");
+    job->payload = SLICE_LITERAL("what to do");
+    job_pack(&packed, job);
+    Op put = scene_op(OP_PUT, 0);
+    put.own = 1;
+    put.table = SLICE_LITERAL(OWED_TABLE);
+    put.key = SLICE_LITERAL("some id");
+    put.value = buf_slice(&packed);
+    assert_int_equal(loaded(scene, (Load){ .kind = LOAD_OWED }), 0);
+    assert_int_equal(scene_do(scene, &put), OP_APPLIED);
+    Loaded found = scene_load(scene, &(Load){ .kind = LOAD_OWED });
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.jobs[0].id, job->id);
+    assert_true(slice_is(found.jobs[0].payload, "what to do"));
+    loaded_done(&found);
+    expect_changes(scene, last, "");
+
+    lose(scene, other);
+    Op add = scene_op(OP_ADD, 0);
+    Op strike = put;
+    add.own = 1;
+    add.job = job;
+    strike.kind = OP_DELETE;
+    assert_int_equal(scene_do(scene, &add), OP_LOST); /* it is for the other now */
+    assert_int_equal(scene_do(scene, &strike), OP_LOST);
+    job_set_owner(job, other);
+    assert_int_equal(scene_do_as(scene, other, &add), OP_APPLIED);
+    assert_int_equal(scene_do_as(scene, other, &add), OP_EXISTS);
+    assert_int_equal(scene_do_as(scene, other, &strike), OP_APPLIED);
+    assert_int_equal(loaded(scene, (Load){ .kind = LOAD_OWED }), 0);
+    assert_int_equal(loaded(scene, (Load){ .kind = LOAD_LANES, .owner = other }), 1);
+    expect_changes(scene, last, "");
+    buf_done(&packed);
+}
+
 const SceneRow scenes_of_clusters[] = {
     SCENE(numbers_are_unique_and_kept),
     SCENE(rows_tell_of_nodes),
@@ -581,5 +623,6 @@ const SceneRow scenes_of_clusters[] = {
     SCENE(mail_arrives_in_order_and_goes_when_taken),
     SCENE(changes_of_definitions_are_told_in_order),
     SCENE(nobody_is_told_of_the_audit),
+    SCENE(jobs_that_are_owed_are_loaded_and_not_told),
     { NULL, NULL },
 };

@@ -504,6 +504,8 @@ Err sqlite_load(Store *store, const Load *load, Loaded *out, Error *why)
         return load_match(store, load, out, why);
     if (load->kind == LOAD_GROUP)
         return load_group_counts(store, load, out, why);
+    if (load->kind == LOAD_OWED)
+        return load_owed(store, out, why);
     Loaded loaded = { .next_due_ms = TIME_NEVER };
     Loading in = { .sqlite = sqlite, .load = load, .out = &loaded };
     sqlite_begin_read(sqlite);

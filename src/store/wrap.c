@@ -99,6 +99,8 @@ static const char *load_name(LoadKind kind)
         return "load ids";
     case LOAD_GROUP:
         return "load group";
+    case LOAD_OWED:
+        return "load owed";
     }
     return "load ?";
 }
