@@ -23,6 +23,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/node.h"
+#include "sim/cluster/flaws.h"
 #include "store/memory.h"
 
 #define NODES_MAX  4
@@ -110,22 +111,12 @@ typedef struct Member {
     int64_t lease_boot;
     int64_t claims_boot;
     bool rejoin;
-    bool gone; /* for ever */
+    bool gone;       /* for ever */
     uint64_t change; /* the last definition that it was told of */
 } Member;
 
 #define KEYS     3 /* of each kind that clients use */
 #define LICENCES 2
-
-/* What is put wrong into the daemons around the cores, to see that it is seen. */
-typedef enum Flaw {
-    FLAW_NONE,
-    FLAW_KEYS_BELIEVED,   /* a node takes keys for its own without looking */
-    FLAW_COMPLETED_TWICE, /* ... and completion jobs for the only ones */
-    FLAW_HOME_EVERYWHERE, /* each node takes itself for the home */
-    FLAW_OWED_FORGOTTEN,  /* what a lost node owes is not found */
-    FLAWS,
-} Flaw;
 
 typedef struct Known { /* a job, as clients and processes know it */
     JobId id;

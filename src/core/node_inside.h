@@ -4,6 +4,7 @@
 #define CORE_NODE_INSIDE_H
 
 #include "core/node_batch.h"
+#include "core/node_owed.h"
 #include "core/node_state.h"
 
 /* node_add.c */
@@ -97,16 +98,6 @@ void node_load_operation(Node *node, const Definition *definition);
 void node_ask_operation(Node *node);
 void node_operation_loaded(Node *node, const Asked *asked, const Event *answer);
 void node_operations_free(Node *node);
-
-/* node_owed.c */
-bool node_owe(Node *node, const Job *job); /* false: it wants no key, add it at once */
-void node_load_owed(Node *node, const Definition *definition);
-void node_owed_loaded(Node *node, const Event *answer); /* what any node owes */
-void node_owed_there(Node *node, const Asked *asked);   /* it was added before */
-void node_owed_add(Node *node, const Asked *asked);
-void node_owed_cancel(Node *node, const Asked *asked, JobId holder, bool merged);
-/* The answer to a request that added a job: when the job is decided. */
-void node_owed_reply(Node *node, JobId id, Requester request);
 
 /* node_unique.c */
 bool node_wants_keys(const Node *node, const Job *job);

@@ -338,11 +338,10 @@ typedef struct Debt {
 /* What the nodes are, told as a lease tells it. */
 static void tell_peers(Rig *rig, bool controls, int64_t left_ms, bool fenced)
 {
-    Peer peers[] = { { .number = 1, .epoch = 1, .left_ms = 9000, .controls = controls },
-                     { .number = OTHER,
-                       .epoch = 1,
-                       .left_ms = left_ms,
-                       .fenced = fenced } };
+    Peer peers[] = {
+        { .number = 1, .epoch = 1, .left_ms = 9000, .controls = controls },
+        { .number = OTHER, .epoch = 1, .left_ms = left_ms, .fenced = fenced }
+    };
     Event event = { .kind = EVENT_PEERS,
                     .peers = peers,
                     .count = 2,

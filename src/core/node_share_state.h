@@ -14,8 +14,8 @@ typedef struct TakenNode {
     uint64_t epoch;
     int64_t fence_boot; /* not fenced by then: again */
     int64_t boot_ms;    /* of the next step */
-    bool asking;     /* whether it has any left */
-    uint64_t owed;   /* the epoch whose owed jobs were looked for */
+    bool asking;        /* whether it has any left */
+    uint64_t owed;      /* the epoch whose owed jobs were looked for */
 } TakenNode;
 
 typedef struct Share {
@@ -46,8 +46,8 @@ typedef struct Share {
     bool running_loading;
     int64_t running_boot; /* not before */
     bool owed_loading;
-    int64_t owed_boot; /* when what lost nodes owe is looked for next */
-    Map owed;          /* ids of such jobs that are being added */
+    int64_t owed_boot;     /* when what lost nodes owe is looked for next */
+    Map owed;              /* ids of such jobs that are being added */
     Home home;             /* node_home.c: as the store last said */
     uint64_t home_left;    /* the count up to which it was left to another */
     int64_t home_boot;     /* when jobs are next given to it */

@@ -11,8 +11,8 @@
 #include "core/node_home.h"
 #include "core/node_limits.h"
 
-#define TAKE_STEP     1000
-#define TAKE_AGAIN_MS (30 * MS_PER_S)
+#define TAKE_STEP      1000
+#define TAKE_AGAIN_MS  (30 * MS_PER_S)
 #define FENCE_AGAIN_MS (5 * MS_PER_S)
 
 static TakenNode *taken_of(Share *share, const Peer *peer)
@@ -82,7 +82,8 @@ static void look_at(Node *node, const Peer *peer)
     }
     bool begun = taken->epoch == peer->epoch;
     bool again = !peer->fenced && node->now.boot_ms >= taken->fence_boot;
-    if (!begun || again) { /* one that was only late has renewed in time, and is lost now */
+    if (!begun ||
+        again) { /* one that was only late has renewed in time, and is lost now */
         Op *op = node_op(node, OP_FENCE, 0);
         op->node = peer->number;
         op->count = peer->epoch;
