@@ -50,6 +50,7 @@ void exchange_reset(Exchange *exchange)
     buf_reset(&exchange->body);
     buf_reset(&exchange->out);
     arena_reset(&exchange->arena);
+    exchange->head = (HttpHead){ 0 };
     exchange->route = NULL;
     memset(exchange->parts, 0, sizeof exchange->parts);
     exchange->params = NULL;
@@ -103,31 +104,12 @@ Slice exchange_param(const Exchange *exchange, const char *name)
 
 Slice exchange_header(const Exchange *exchange, const char *name)
 {
-    return slice_text(
-        MHD_lookup_connection_value(exchange->conn->connection, MHD_HEADER_KIND, name));
-}
-
-typedef struct HeaderCount {
-    const char *name;
-    unsigned count;
-} HeaderCount;
-
-static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind,
-                                    const char *name, const char *value)
-{
-    (void)kind;
-    (void)value;
-    HeaderCount *of = context;
-    of->count += name && strcasecmp(name, of->name) == 0;
-    return MHD_YES;
+    return head_field(&exchange->head, name);
 }
 
 unsigned exchange_header_count(const Exchange *exchange, const char *name)
 {
-    HeaderCount of = { name, 0 };
-    MHD_get_connection_values(exchange->conn->connection, MHD_HEADER_KIND, count_header,
-                              &of);
-    return of.count;
+    return head_field_count(&exchange->head, name);
 }
 
 Gate *exchange_gate(const Exchange *exchange)
@@ -154,14 +136,13 @@ static void errand_done(Call *call)
     exchange->finished_last = &errand->finished;
     bool last = --exchange->out_count == 0;
     bool abandoned = !exchange->conn;
-    struct MHD_Connection *parked =
-        exchange->parked && exchange->conn ? exchange->conn->connection : NULL;
+    Conn *parked = exchange->parked ? exchange->conn : NULL;
     exchange->parked = false;
     pthread_mutex_unlock(&exchange->lock);
     /* Neither parked nor abandoned: the HTTP thread goes on by itself, and the exchange
      * may be over already. */
     if (parked)
-        MHD_resume_connection(parked);
+        conn_wake(parked);
     if (!abandoned || !last)
         return;
     Http *http = exchange->http;
@@ -227,7 +208,7 @@ static bool park(Exchange *exchange)
     bool idle = !exchange->finished;
     if (idle) {
         exchange->parked = true;
-        MHD_suspend_connection(exchange->conn->connection);
+        conn_suspend(exchange->conn);
     }
     pthread_mutex_unlock(&exchange->lock);
     return idle;
@@ -255,8 +236,8 @@ bool exchange_drive(Exchange *exchange)
         if (exchange->replied && !exchange->pending)
             return true;
         if (exchange->yielded && !exchange->replied) {
-            MHD_suspend_connection(exchange->conn->connection);
-            MHD_resume_connection(exchange->conn->connection);
+            conn_suspend(exchange->conn);
+            conn_wake(exchange->conn);
             return false;
         }
         assert(exchange->pending > 0);

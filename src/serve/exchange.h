@@ -11,6 +11,7 @@
 #include "base/json_out.h"
 #include "serve/door.h"
 #include "serve/gate.h"
+#include "serve/http_head.h"
 #include "serve/problem.h"
 
 #include <pthread.h>
@@ -53,6 +54,7 @@ struct Exchange {
     /* Of exchange.c and http.c. */
     struct Http *http;
     struct Conn *conn; /* NULL once the client is gone and only calls are left */
+    HttpHead head;
     struct Errand *errands;
     size_t pending; /* calls that were sent and whose step has not run */
     bool alone;     /* no one else asks: its calls may be done on this thread */
@@ -78,7 +80,7 @@ struct Exchange {
 /* The first parameter of that name; data is NULL when there is none. */
 Slice exchange_param(const Exchange *exchange, const char *name);
 
-/* A header's value, borrowed; data is NULL when it was not sent. HTTP thread only. */
+/* A header's value, borrowed; data is NULL when it was not sent. */
 Slice exchange_header(const Exchange *exchange, const char *name);
 /* How often it was sent: exchange_header gives the first. */
 unsigned exchange_header_count(const Exchange *exchange, const char *name);
@@ -133,11 +135,7 @@ struct Stream {
 
     /* Of http_stream.c. */
     struct Http *http;
-    struct MHD_Connection *connection;
-    struct Conn *conn;
-    struct Stream *previous;
-    struct Stream *next;
-    bool linked; /* conn is there */
+    struct Conn *conn; /* NULL: its answer has not begun */
     pthread_mutex_t lock;
     unsigned holders;
     bool parked;

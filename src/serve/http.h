@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http.h - the HTTP door: one server on a loopback address and a Unix socket.
  *
- * Its threads (libmicrohttpd's, in poll mode) parse and check requests, give Calls to the
- * daemon and answer when the calls are done; they never wait for anything themselves.
+ * A thread for each listener reads and checks requests, gives Calls to the daemon and
+ * answers when the calls are done; it waits for nothing but work. HTTP/1.1 and 1.0.
  *
  * Who is served: without tokens only the daemon's own user and root, on both listeners;
  * on TCP only with a local Host. With tokens: see http_auth.c. Everything has a limit:
@@ -23,7 +23,6 @@ typedef struct HttpOptions {
     size_t header_bytes_max;  /* 16 KiB: request line and headers */
     uint64_t body_bytes_max;  /* 64 MiB */
     uint32_t connections_max; /* 10,000, or what the limit of open files leaves */
-    uint32_t threads;         /* 1; of the TCP listener */
     int64_t header_ms;        /* 20 s: from the request line to the last header */
     int64_t body_ms;          /* 30 s, and a second for each HTTP_BYTES_PER_S */
     int64_t idle_ms;          /* 75 s: between two requests */

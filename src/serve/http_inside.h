@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http_inside.h - the HTTP server's own state, shared by http*.c and exchange.c only. */
+/* http_inside.h - the HTTP server's own state, shared by http*.c and exchange.c only.
+ *
+ * Each listener has a thread, and connections belong to the thread of theirs: nobody else
+ * touches one, but for conn_wake. */
 #ifndef SERVE_HTTP_INSIDE_H
 #define SERVE_HTTP_INSIDE_H
 
 #include "serve/exchange.h"
 #include "serve/http.h"
+#include "serve/http_conn.h"
 #include "serve/listen.h"
 #include "serve/routes.h"
 #include "serve/settle.h"
 
-#include <microhttpd.h>
+#include <gnutls/gnutls.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define PARAMS_MAX 64
-#define DISCARD_BYTES_MAX                                                                \
-    (64u << 10) /* of a refused body: read it, keep the connection */
-#define LINGERS_MAX 64
-
-typedef enum Phase {
-    PHASE_IDLE,    /* between requests */
-    PHASE_HEAD,    /* the request line is there */
-    PHASE_BODY,    /* being received */
-    PHASE_REFUSED, /* the answer is known: the body is read and dropped */
-    PHASE_RUN,     /* with its handler */
-    PHASE_SENT,    /* the answer is queued */
-} Phase;
 
 /* A call and the step that goes on with it. */
 typedef struct Errand {
@@ -43,42 +35,33 @@ typedef struct Errand {
 
 typedef struct Listener {
     struct Http *http;
-    struct MHD_Daemon *daemon;
     bool tcp;
     bool beyond; /* reached from other machines: tokens are needed in any case */
-    int fd;      /* after it was taken back from the daemon; else -1 */
-    /* Who asked last, how often in a row, and when: see comes_alone. */
-    struct Conn *_Atomic last;
-    _Atomic unsigned in_row;
-    _Atomic int64_t last_ms; /* boot time */
-    _Atomic int64_t many_ms; /* when two clients last came close together */
+    bool tls;
+    int fd; /* -1: closed */
+    int poll_fd;
+    int wake_fd;
+    bool full; /* no descriptor was left: it is not asked for new ones until the tick */
+    pthread_t thread;
+    bool running;
+    struct Conn *conns;
+    size_t conn_count;
+    size_t streams; /* connections with one */
+    int64_t tick_boot;
+    char *piece;       /* PIECE_BYTES: what was read just now */
+    int64_t dated_s;   /* for when `date` is */
+    char date[32];     /* of answers */
+    struct Conn *last; /* who asked last, how often in a row, and when: see comes_alone */
+    unsigned in_row;
+    int64_t last_ms; /* boot time */
+    int64_t many_ms; /* when two clients last came close together */
+
+    pthread_mutex_t lock; /* of all below */
+    struct Conn *woken;   /* to be gone on with */
+    struct Conn **woken_last;
+    bool sleeping; /* in epoll: has to be woken */
+    bool stop;
 } Listener;
-
-typedef struct Conn {
-    struct Conn *previous;
-    struct Conn *next;
-    Listener *listener;
-    struct MHD_Connection *connection;
-    int fd;
-    _Atomic int64_t deadline_ms; /* boot time; TIME_NEVER: none */
-    uid_t peer;
-    char from[CALLER_FROM_BYTES]; /* as Caller has it; "": not asked for yet */
-    bool peer_known;
-    bool peer_allowed;
-    atomic_bool linger; /* answered before all was read: drain before closing */
-    bool close;         /* after this answer */
-
-    Phase phase;
-    bool counted;       /* as busy: from its handler to the end of the answer */
-    uint64_t discarded; /* of a refused body */
-    int64_t body_from_ms;
-    Exchange *exchange; /* NULL: to be made for the next request */
-} Conn;
-
-typedef struct Linger { /* a connection that is closed, but not to the client's face */
-    int fd;
-    int64_t until_ms;
-} Linger;
 
 #define STATUS_SLOTS 32
 
@@ -93,19 +76,13 @@ struct Http {
     _Atomic int64_t close_boot; /* when closing began */
     atomic_bool leaving;        /* see http_leave */
     atomic_bool closing;
-
-    pthread_t ticker;
-    bool ticking;
-    int wake_fd;
     int tick_ms;
+    gnutls_certificate_credentials_t credentials; /* with TLS */
+    gnutls_priority_t priorities;
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t quiet; /* nothing is being answered any more */
     size_t busy;          /* requests being answered, streams, calls of clients gone */
-    Conn *conns;
-    Stream *streams;
-    Linger lingers[LINGERS_MAX];
-    size_t linger_count;
 
     _Atomic int64_t refused_ms; /* boot time at which a refused token was last told */
     atomic_ullong refused;
@@ -136,20 +113,31 @@ bool http_is_open(const Conn *conn); /* no token is needed */
 bool http_admit(Conn *conn);         /* the route is known: is it for the caller? */
 bool http_bind_tenant(Conn *conn);   /* the parameters too: keeps them to its tenant */
 
-/* Answers: http_reply.c. */
-enum MHD_Result http_queue(Conn *conn);
+/* Which route, and what is refused before its handler: http_route.c. */
+void http_begin(Conn *conn);
 
-/* Time: http_tick.c. */
-Err tick_open(Http *http, Error *why);
-void tick_close(Http *http);
-void tick_wake(Http *http);
-void conn_deadline(Conn *conn, int64_t after_ms); /* from now; negative: none */
-void conn_linger(Conn *conn);                     /* called when it is about to close */
+/* A request, step by step: http_request.c. */
+Progress conn_step(Conn *conn);
+void request_end(Conn *conn, bool delivered); /* however it ended */
+
+/* Answers: http_reply.c. */
+void http_answer(Conn *conn);   /* the exchange has replied: makes the answer's head */
+Progress http_send(Conn *conn); /* ON: all of it is sent */
+bool http_refuse_now(int fd, const char *code, const char *detail); /* and nothing else */
 
 /* Streams: http_stream.c. */
-struct MHD_Response *stream_response(Stream *stream, Conn *conn);
-void stream_unlink(Stream *stream); /* its connection goes */
-void streams_wake(Http *http);      /* under http->lock */
+void stream_begin(Stream *stream, Conn *conn);
+void stream_end(Conn *conn); /* its connection goes, or it has said all */
+/* Puts its next bytes into conn->reply; false at the end. Without bytes it is parked. */
+bool stream_next(Stream *stream, Conn *conn);
+void stream_tick(Conn *conn);
+
+/* Threads and time: http_poll.c. */
+Err poll_open(Listener *listener, Error *why);
+void poll_quiesce(Listener *listener); /* no new connections; any thread */
+void poll_close(Listener *listener);
+void conn_suspend(Conn *conn); /* until it is woken */
+void conn_wake(Conn *conn);    /* any thread, once for each time that it was suspended */
 
 void http_busy(Http *http);
 void http_quiet(Http *http);

@@ -6,7 +6,7 @@
  * and each call that it has out. */
 #include "serve/http_inside.h"
 
-#include <poll.h>
+#include <stdio.h>
 
 void http_busy(Http *http)
 {
@@ -56,7 +56,7 @@ static void unpark(Stream *stream)
     bool parked = stream->parked;
     stream->parked = false;
     if (parked)
-        MHD_resume_connection(stream->connection);
+        conn_wake(stream->conn);
 }
 
 void stream_wake(Stream *stream)
@@ -87,8 +87,26 @@ void stream_done(Stream *stream)
     stream_drop(stream);
 }
 
-/* --- libmicrohttpd's side ------------------------------------------------------------
+/* --- The connection's side ------------------------------------------------------------
  */
+
+#define STREAM_PIECE (32u << 10)
+#define SIZE_BYTES   10 /* of a chunk, in hex, with its line end */
+
+void stream_begin(Stream *stream, Conn *conn)
+{
+    stream->conn = conn;
+    conn->listener->streams++;
+}
+
+void stream_end(Conn *conn)
+{
+    Stream *stream = conn->exchange->stream;
+    conn->exchange->stream = NULL;
+    if (stream->conn)
+        conn->listener->streams--;
+    stream_drop(stream);
+}
 
 /* False if it was woken since it last looked for something to send. */
 static bool park(Stream *stream)
@@ -99,83 +117,42 @@ static bool park(Stream *stream)
     if (idle) {
         conn_deadline(stream->conn, -1);
         stream->parked = true;
-        MHD_suspend_connection(stream->connection);
+        conn_suspend(stream->conn);
     }
     pthread_mutex_unlock(&stream->lock);
     return idle;
 }
 
-static ssize_t on_read(void *context, uint64_t position, char *out, size_t max)
+bool stream_next(Stream *stream, Conn *conn)
 {
-    (void)position;
-    Stream *stream = context;
-    for (;;) {
-        ssize_t bytes = stream->read(stream, out, max);
-        if (bytes < 0)
-            return MHD_CONTENT_READER_END_OF_STREAM;
-        conn_deadline(stream->conn, stream->http->options.send_ms);
-        if (bytes > 0)
-            return bytes;
-        if (park(stream))
-            return 0;
+    Buf *out = &conn->reply;
+    size_t frame = conn->chunked ? SIZE_BYTES : 0;
+    ssize_t bytes;
+    buf_clear(out);
+    conn->reply_sent = 0;
+    do {
+        bytes = stream->read(stream, buf_room(out, frame + STREAM_PIECE) + frame,
+                             STREAM_PIECE);
+        if (bytes == 0 && park(stream))
+            return true;
+    } while (bytes == 0);
+    if (bytes > 0 && conn->chunked) {
+        char size[SIZE_BYTES + 1];
+        snprintf(size, sizeof size, "%08x\r\n", (unsigned)bytes);
+        memcpy(out->data, size, SIZE_BYTES);
     }
+    out->bytes = bytes > 0 ? frame + (size_t)bytes : 0;
+    if (conn->chunked)
+        buf_add_text(out, bytes > 0 ? "\r\n" : "0\r\n\r\n");
+    return bytes > 0;
 }
 
-void stream_unlink(Stream *stream)
+void stream_tick(Conn *conn)
 {
-    Http *http = stream->http;
-    pthread_mutex_lock(&http->lock);
-    if (stream->linked) {
-        if (stream->previous)
-            stream->previous->next = stream->next;
-        else
-            http->streams = stream->next;
-        if (stream->next)
-            stream->next->previous = stream->previous;
-        stream->conn->exchange->stream = NULL;
-        stream->linked = false;
-    }
-    pthread_mutex_unlock(&http->lock);
-}
-
-static void on_free(void *context)
-{
-    Stream *stream = context;
-    stream_unlink(stream);
-    stream_drop(stream);
-}
-
-struct MHD_Response *stream_response(Stream *stream, Conn *conn)
-{
-    Http *http = conn->listener->http;
-    stream->connection = conn->connection;
-    stream->conn = conn;
-    pthread_mutex_lock(&http->lock);
-    stream->linked = true;
-    stream->next = http->streams;
-    if (http->streams)
-        http->streams->previous = stream;
-    http->streams = stream;
-    pthread_mutex_unlock(&http->lock);
-    tick_wake(http);
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 << 10, on_read, stream,
-                                             on_free);
-}
-
-static bool hung_up(int fd)
-{
-    struct pollfd poll_fd = { .fd = fd, .events = POLLRDHUP };
-    return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents;
-}
-
-/* Under http->lock: a stream in the list has its connection. */
-void streams_wake(Http *http)
-{
-    for (Stream *stream = http->streams; stream; stream = stream->next) {
-        pthread_mutex_lock(&stream->lock);
-        if (stream->parked && hung_up(stream->conn->fd))
-            stream->gone = true;
-        unpark(stream);
-        pthread_mutex_unlock(&stream->lock);
-    }
+    Stream *stream = conn->exchange->stream;
+    pthread_mutex_lock(&stream->lock);
+    if (stream->parked && (conn->hung_up || conn->listener->http->closing))
+        stream->gone = true;
+    unpark(stream);
+    pthread_mutex_unlock(&stream->lock);
 }

@@ -8,7 +8,8 @@
 
 static const ProblemKind kinds[] = {
     /* The request cannot be read. */
-    { "bad_request", 400, "The request cannot be understood", "" },
+    { "bad_request", 400, "The request cannot be understood",
+      "GET /openapi.json lists what can be asked, and how" },
     { "empty_body", 400, "The body is empty", "send a body" },
     { "malformed_json", 400, "The body is not JSON", "" },
     { "invalid_utf8", 400, "The body is not UTF-8",
@@ -83,6 +84,10 @@ static const ProblemKind kinds[] = {
     { "payload_too_large", 413, "The payload is too large", "raise limits.payload" },
     { "handler_too_large", 413, "The handler is too large",
       "put the code into a file and run that" },
+    { "uri_too_long", 414, "The first line of the request is too long",
+      "shorten the path or the query, or raise limits.header" },
+    { "header_too_large", 431, "The headers of the request are too large",
+      "send fewer of them, or raise limits.header" },
     { "limit_exceeded", 413, "A limit is exceeded", "" },
     { "unsupported_media_type", 415, "This type of content is not known here",
       "send application/json, application/x-ndjson or application/xml" },
@@ -113,6 +118,8 @@ static const ProblemKind kinds[] = {
     /* Not the client's doing. */
     { "internal_error", 500, "Something went wrong inside", "see the daemon's log" },
     { "not_implemented", 501, "This is not implemented", "" },
+    { "version_not_supported", 505, "This version of HTTP is not spoken here",
+      "use HTTP/1.1" },
     { "starting", 503, "The daemon is starting", "try again in a second" },
     { "draining", 503, "The daemon is shutting down", "try again later" },
     { "journal_full", 503, "There is no room for new jobs", "free disk space" },

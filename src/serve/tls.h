@@ -4,7 +4,7 @@
  * TLS 1.2 and 1.3 only. Handshakes that have begun keep the certificate they began with.
  * Files that have changed are taken by the next handshake, which looks at most once a
  * second: nobody needs to tell, and nothing wakes up for it.
- * There is one in a process: libmicrohttpd asks for it without saying who asks. */
+ * There is one in a process: GnuTLS asks for it without saying who asks. */
 #ifndef SERVE_TLS_H
 #define SERVE_TLS_H
 
@@ -28,7 +28,7 @@ MUST_CHECK Err tls_use(const char *certificate, const char *key, Error *why);
 /* Nobody is served any more. */
 void tls_close(void);
 
-/* For MHD_OPTION_HTTPS_CERT_CALLBACK. */
+/* For gnutls_certificate_set_retrieve_function2. */
 int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
                     int authority_count, const gnutls_pk_algorithm_t *algorithms,
                     int algorithm_count, gnutls_pcert_st **out_chain,

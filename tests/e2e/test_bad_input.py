@@ -388,40 +388,106 @@ def test_half_requests(node, name):
 
 
 NO_HTTP = {
-    "length is a word": (head(more=b"Content-Length: abc\r\n\r\n"), {400}),
-    "length is negative": (head(more=b"Content-Length: -1\r\n\r\n"), {400}),
-    "length goes on": (head(more=b"Content-Length: 25abc\r\n\r\n"), {400}),
+    "length is a word": (head(more=b"Content-Length: abc\r\n\r\n"), 400, "bad_request"),
+    "length is negative": (head(more=b"Content-Length: -1\r\n\r\n"), 400, "bad_request"),
+    "length goes on": (head(more=b"Content-Length: 25abc\r\n\r\n"), 400, "bad_request"),
+    "length is empty": (head(more=b"Content-Length:\r\n\r\n"), 400, "bad_request"),
     "length is beyond numbers": (head(more=b"Content-Length: 99999999999999999999\r\n\r\n"),
-                                 {413}),
-    "chunk size is a word": (head(more=b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), {400}),
+                                 413, "body_too_large"),
+    "length is given twice": (head(more=b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"),
+                              400, "bad_request"),
+    "length and chunks": (head(more=b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+                               b"0\r\n\r\n"), 400, "bad_request"),
+    "chunk size is a word": (head(more=b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+                             400, "bad_request"),
     "chunk is longer": (head(more=b"Transfer-Encoding: chunked\r\n\r\n19\r\n" + JOB +
-                             b"more\r\n0\r\n\r\n"), {400}),
-    "line without a colon": (head(more=b"no colon\r\n\r\n"), {400}),
-    "version of another protocol": (b"GET /livez FTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
-    "version of the future": (b"GET /livez HTTP/3.7\r\nHost: localhost\r\n\r\n", {505}),
-    "no version": (b"GET /livez\r\nHost: localhost\r\n\r\n", {400}),
+                             b"more\r\n0\r\n\r\n"), 400, "bad_request"),
+    "coding is unknown": (head(more=b"Transfer-Encoding: gzip\r\n\r\n"),
+                          501, "not_implemented"),
+    "coding is not the last": (head(more=b"Transfer-Encoding: chunked, gzip\r\n\r\n"),
+                               501, "not_implemented"),
+    "line without a colon": (head(more=b"no colon\r\n\r\n"), 400, "bad_request"),
+    "space before the colon": (head(more=b"Content-Length : 0\r\n\r\n"), 400, "bad_request"),
+    "folded line": (head(more=b"X: a\r\n b\r\n\r\n"), 400, "bad_request"),
+    "line that ends without CR": (head(more=b"X: a\n\r\n"), 400, "bad_request"),
+    "NUL": (head(more=b"X: a\0b\r\n\r\n"), 400, "bad_request"),
+    "no host": (b"GET /livez HTTP/1.1\r\n\r\n", 400, "bad_request"),
+    "two hosts": (head(more=b"Host: localhost\r\n\r\n"), 400, "bad_request"),
+    "version of another protocol": (b"GET /livez FTP/1.1\r\nHost: localhost\r\n\r\n",
+                                    400, "bad_request"),
+    "version of the future": (b"GET /livez HTTP/3.7\r\nHost: localhost\r\n\r\n",
+                              505, "version_not_supported"),
+    "no version": (b"GET /livez\r\nHost: localhost\r\n\r\n", 400, "bad_request"),
+    "another protocol": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+                         400, "bad_request"),
     "path of 40 KB": (b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                      {414, 431}),
-    "header of 40 KB": (head(more=b"X: " + b"a" * 40_000 + b"\r\n\r\n"), {431}),
+                      414, "uri_too_long"),
+    "header of 40 KB": (head(more=b"X: " + b"a" * 40_000 + b"\r\n\r\n"),
+                        431, "header_too_large"),
+    "5000 headers": (head(more=b"".join(b"X-%d: y\r\n" % n for n in range(5000)) + b"\r\n"),
+                     431, "header_too_large"),
+    "300 headers": (head(more=b"".join(b"X-%d: y\r\n" % n for n in range(300)) + b"\r\n"),
+                    431, "header_too_large"),
 }
 
 
 @pytest.mark.parametrize("name", sorted(NO_HTTP))
 def test_what_is_no_http_is_told_so_and_cut_off(node, name):
-    """Not by us but by the library, before we see it: its own words, and the end of the
-    connection, so that nothing behind it is taken for a request."""
-    request, statuses = NO_HTTP[name]
+    """A problem like any other, and the end of the connection, so that nothing behind it is
+    taken for a request."""
+    request, status, code = NO_HTTP[name]
     behind = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(node.address(), timeout=120) as sock:
         got = b""
-        try:
-            sock.sendall(request + behind)
-            while piece := sock.recv(65536): # until the other end closes: ours is open
-                got += piece
-        except ConnectionError: # it closed while we were still sending
-            pass
-    assert not got or int(got.split()[1]) in statuses, got
-    assert b"HTTP/1.1 200" not in got
+        sock.sendall(request + behind)
+        while piece := sock.recv(65536): # until the other end closes: ours is open
+            got += piece
+    top, body = got.split(b"\r\n\r\n", 1)
+    lines = top.decode().split("\r\n")
+    fields = dict(line.lower().split(": ", 1) for line in lines[1:])
+    assert lines[0].startswith(f"HTTP/1.1 {status} "), got
+    assert fields["content-type"] == "application/problem+json"
+    assert fields["connection"] == "close"
+    assert int(fields["content-length"]) == len(body)
+    problem = json.loads(body)
+    assert problem["code"] == code and problem["status"] == status
+    assert problem["title"] and problem["detail"]
+
+
+def test_what_announces_a_body_is_told_to_go_on_or_not(node):
+    """Expect: 100-continue."""
+    with socket.create_connection(node.address(), timeout=120) as sock:
+        sock.sendall(head(more=b"Expect: 100-continue\r\nContent-Length: 25\r\n"
+                               b"Connection: close\r\nOrigin: http://evil.example\r\n\r\n"))
+        assert sock.recv(65536).startswith(b"HTTP/1.1 403")
+    with socket.create_connection(node.address(), timeout=120) as sock:
+        sock.sendall(head(more=b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"))
+        assert sock.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(b"42")
+        assert sock.recv(65536).startswith(b"HTTP/1.1 422")
+
+
+def test_more_connections_than_there_may_be():
+    """limits.connections: those that are too many are told so, the others go on."""
+    with Place() as place:
+        node = place.daemon("--set", "limits.connections=20").start()
+        ask = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        first = socket.create_connection(node.address(), timeout=120)
+        first.sendall(ask)
+        assert first.recv(65536).startswith(b"HTTP/1.1 200")
+        more = [socket.create_connection(node.address(), timeout=120) for _ in range(40)]
+        told = b""
+        while piece := more[-1].recv(65536):
+            told += piece
+        assert told.startswith(b"HTTP/1.1 503")
+        assert b"application/problem+json" in told and b'"unavailable"' in told
+        first.sendall(ask)
+        assert first.recv(65536).startswith(b"HTTP/1.1 200")
+        for sock in (first, *more):
+            sock.close()
+        deadline = time.monotonic() + 60
+        while node.tcp().request("GET", "/readyz").status != 200:
+            assert time.monotonic() < deadline # they are gone, and were counted for nothing
 
 
 def test_slow_and_silent_clients_disturb_no_one():

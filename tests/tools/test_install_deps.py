@@ -75,7 +75,7 @@ def test_elsewhere_it_prints_the_list_and_fails(tmp_path):
     machine = Machine(tmp_path, apt=False)
     status, said, _ = machine.run("test")
     assert status == 1
-    for package in ("meson", "libmicrohttpd-dev", "python3-pytest", "clang-tidy"):
+    for package in ("meson", "libgnutls28-dev", "python3-pytest", "clang-tidy"):
         assert f" {package}" in said
     assert machine.run("test", SKIP_DEPS="1")[0] == 0
 
