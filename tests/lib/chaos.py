@@ -8,6 +8,7 @@ write down what was acknowledged; jobs write down themselves that they ran. At t
 faults are mended, everything must come to its end, and lib/cluster_history.py judges.
 """
 import collections
+import itertools
 import json
 import pathlib
 import random
@@ -143,19 +144,34 @@ class Chaos:
         return self
 
     def define(self):
-        api = self.nodes[0].daemon.api(60)
         for name in SCHEDULES:
             self.history.own.add(name)
-            answer = api.request("PUT", f"/schedules/{name}", {
+            self.ask("PUT", f"/schedules/{name}", {
                 "cron": "@every 1s", "overlap": "allow", "job_name": name,
                 "protocol": True, "command": self.command(name, 0)})
-            assert answer.status == 201, answer
         if self.warm:
-            answer = api.request("PUT", f"/handlers/{WARM}", {
+            self.ask("PUT", f"/handlers/{WARM}", {
                 "lang": "python", "body": WARM_BODY,
                 "before": WARM_BEFORE.format(witness=str(self.witness))})
-            assert answer.status in (200, 201), answer
-        api.close()
+
+    def ask(self, method, path, body=None):
+        """Of any node, as often as it takes: on a busy machine one may be given up by the
+        others at any time, and begin anew."""
+        last, turns = None, itertools.cycle(self.nodes)
+
+        def done():
+            nonlocal last
+            api = next(turns).daemon.api(60)
+            try:
+                last = api.request(method, path, body)
+            except (NotSent, Broken) as why:
+                last = why
+                return False
+            finally:
+                api.close()
+            assert last.status in (200, 201, 503), last
+            return last.status != 503
+        wait_for(done, SETTLE_SECONDS, lambda: f"{method} {path}: {last}", pause=0.2)
 
     def cause(self, failover_every=None, failovers=10**9):
         """Faults from now on, until settle()."""
@@ -405,8 +421,8 @@ class Chaos:
     def start_again(self, node):
         node.daemon.spawn()
         # It may wait for its store, or for a lease: what matters is that it lives.
-        wait_for(lambda: self.calm.is_set() or node.daemon.ready(), 120, node.daemon.tail,
-                 pause=0.1)
+        wait_for(lambda: self.calm.is_set() or node.daemon.ready(), SETTLE_SECONDS,
+                 lambda: node.daemon.story("is not ready after it was started again"), pause=0.1)
 
     def stop_for(self, node, seconds):
         node.daemon.process.send_signal(signal.SIGSTOP)
@@ -434,6 +450,7 @@ class Chaos:
         self.join("client")
         self.join("fault")
         self.note("calm")
+        self.check()
         for node in self.nodes:
             node.daemon.wait_ready(SETTLE_SECONDS)
         self.check()
@@ -454,11 +471,8 @@ class Chaos:
             raise self.error
 
     def pause_schedules(self):
-        api = self.nodes[0].daemon.api(60)
         for name in SCHEDULES:
-            wait_for(lambda name=name: api.request(
-                "POST", f"/schedules/{name}/pause").status == 200, SETTLE_SECONDS, pause=0.2)
-        api.close()
+            self.ask("POST", f"/schedules/{name}/pause")
 
     def wait_for_ends(self, asker):
         """Until nothing that was acknowledged is open or missing, for as long as there is

@@ -140,11 +140,10 @@ class Daemon:
         return self
 
     def wait_ready(self, seconds=PATIENCE):
-        wait_for(self.ready, seconds, lambda: f"not ready; its log ends:\n{self.tail()}")
+        wait_for(self.ready, seconds, lambda: self.story(f"is not ready after {seconds} s"))
 
     def ready(self):
-        assert self.process.poll() is None, \
-            f"it ended with {self.process.returncode}:\n{self.tail()}"
+        assert self.process.poll() is None, self.story(f"ended with {self.process.returncode}")
         if not (self.data / "listen").exists():
             return False
         return self.answers_ready()
@@ -218,6 +217,31 @@ class Daemon:
 
     def tail(self, lines=25):
         return "\n".join(self.log().splitlines()[-lines:])
+
+    def story(self, what):
+        """What went wrong, for who sees only the first line or only the last ones: what the
+        node itself said last is in both, apart from what it said of jobs."""
+        own = [line for line in self.log().splitlines() if " event=job." not in line][-12:]
+        said = own[-1] if own else "nothing"
+        return "\n".join([f"{self.data.name} {what}; it said last: {said}",
+                          "its log ends:", self.tail(), "it is " + self.stage(),
+                          "and said of itself:", *own])
+
+    def stage(self):
+        """How far it is, as far as can be seen from outside."""
+        if self.process.poll() is not None:
+            return f"gone with status {self.process.returncode}"
+        waits = [_proc(self.pid, f"task/{task}/{name}").decode(errors="replace").strip()
+                 for task in sorted(os.listdir(f"/proc/{self.pid}/task"), key=int)
+                 for name in ("comm", "wchan")]
+        words = " ".join(f"{name}:{at}" for name, at in zip(waits[::2], waits[1::2]))
+        if not (self.data / "listen").exists():
+            return f"without an address; threads wait in {words}"
+        try:
+            answer = self.api(5).request("GET", "/readyz")
+        except (NotSent, Broken) as why:
+            return f"without an answer ({why}); threads wait in {words}"
+        return f"answering {answer}; threads wait in {words}"
 
     def address(self):
         host, _, port = (self.data / "listen").read_text().strip().rpartition(":")
