@@ -252,8 +252,8 @@ static bool finish_connecting(PgLink *link, int64_t host_ms)
             return false;
         }
         PostgresPollingStatusType status = PQconnectPoll(link->conn);
-        if (status == PGRES_POLLING_OK)
-            return true;
+        if (status == PGRES_POLLING_OK) /* sending must not wait for ever, either */
+            return PQsetnonblocking(link->conn, 1) == 0;
         if (status == PGRES_POLLING_FAILED)
             return false;
         write = status == PGRES_POLLING_WRITING;
@@ -334,6 +334,21 @@ void link_close(PgLink *link)
  */
 
 /* A connection that did not answer in time is given up: no one knows what it does. */
+static bool wait_step(PgLink *link, bool write, int64_t until_ms)
+{
+    if (!wait_for(PQsocket(link->conn), write, until_ms)) {
+        link_fail(link, ERR_UNAVAILABLE, "the server does not answer");
+        link->silences++;
+        PQfinish(link->conn);
+        link->conn = NULL;
+        return false;
+    }
+    if (PQconsumeInput(link->conn))
+        return true;
+    link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+    return false;
+}
+
 static bool wait_answer(PgLink *link)
 {
     int64_t until_ms = clock_now().boot_ms + patience_ms(link, 0);
@@ -341,18 +356,22 @@ static bool wait_answer(PgLink *link)
         int unsent = PQflush(link->conn);
         if (unsent < 0 || (!unsent && !PQisBusy(link->conn)))
             return unsent >= 0;
-        if (!wait_for(PQsocket(link->conn), unsent != 0, until_ms)) {
-            link_fail(link, ERR_UNAVAILABLE, "the server does not answer");
-            link->silences++;
-            PQfinish(link->conn);
-            link->conn = NULL;
+        if (!wait_step(link, unsent != 0, until_ms))
             return false;
-        }
-        if (!PQconsumeInput(link->conn)) {
-            link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
-            return false;
-        }
     }
+}
+
+/* Until the server, or what is in between, has taken all of it. */
+static bool wait_taken(PgLink *link)
+{
+    int64_t until_ms = clock_now().boot_ms + patience_ms(link, 0);
+    int unsent;
+    while ((unsent = PQflush(link->conn)) > 0)
+        if (!wait_step(link, true, until_ms))
+            return false;
+    if (unsent < 0)
+        link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+    return unsent == 0;
 }
 
 static PGresult *next_result(PgLink *link)
@@ -406,7 +425,8 @@ static const char copy_trailer[] = { '\377', '\377' };
 
 static bool put(PgLink *link, const char *data, size_t bytes)
 {
-    return sent(link, PQputCopyData(link->conn, data, (int)bytes) == 1);
+    return sent(link, PQputCopyData(link->conn, data, (int)bytes) == 1) &&
+           wait_taken(link);
 }
 
 /* Before anything else is said. */

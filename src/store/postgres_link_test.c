@@ -4,6 +4,7 @@
 #include "store/testserver.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,6 +105,69 @@ static void a_statement_without_an_answer_is_given_up(void **state)
     link_close(&link);
 }
 
+/* --- A server that takes nothing: what is sent fills the way to it -------------------
+ */
+
+#define MUCH_BYTES ((size_t)16 << 20)
+
+typedef void SendMuch(PgLink *link, Buf *much);
+
+static void send_rows(PgLink *link, Buf *much)
+{
+    link_copy(link, "much(bytes)", much);
+}
+
+static void send_parameter(PgLink *link, Buf *much)
+{
+    PgParams params = { 0 };
+    param_bytes(&params, buf_slice(much));
+    link_run(link, "INSERT INTO much VALUES ($1)", &params);
+    params_done(&params);
+}
+
+static void is_given_up(SendMuch *send)
+{
+    Error why = { 0 };
+    Buf much = { 0 };
+    testserver_url();
+    PgLink link = link_to(testserver_directory());
+    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    link_begin(&link, LINK_WRITE);
+    link_script(&link, "CREATE TEMP TABLE much(bytes bytea)");
+    assert_int_equal(link.err, ERR_OK);
+    pid_t server = PQbackendPID(link.conn);
+    Slice piece = SLICE_LITERAL("0123456789abcdef");
+    while (much.bytes < MUCH_BYTES)
+        buf_add_slice(&much, piece);
+    if (send == send_rows) { /* its answer is that the copy may begin */
+        Buf first = { 0 };
+        buf_add(&first, "\0\1\0\0\0\1x", 7);
+        send_rows(&link, &first);
+        buf_done(&first);
+    }
+    assert_int_equal(kill(server, SIGSTOP), 0);
+    link.answer_ms = SHORT_MS;
+    send(&link, &much);
+    Err err = link_end(&link, "send much", &why);
+    kill(server, SIGCONT);
+    assert_int_equal(err, ERR_UNAVAILABLE);
+    assert_non_null(strstr(why.text, "does not answer"));
+    buf_done(&much);
+    link_close(&link);
+}
+
+static void rows_that_no_one_takes_are_given_up(void **state)
+{
+    (void)state;
+    is_given_up(send_rows);
+}
+
+static void a_statement_that_no_one_takes_is_given_up(void **state)
+{
+    (void)state;
+    is_given_up(send_parameter);
+}
+
 /* A server that stops waiting for its standby at a time-out says that all is well. What a
  * COMMIT has to wait for is played by a deferred trigger here. */
 static void a_commit_is_not_timed_by_the_server(void **state)
@@ -131,6 +195,8 @@ int main(void)
         cmocka_unit_test(a_host_behind_a_silent_one_gets_its_try),
         cmocka_unit_test(a_silent_host_is_given_up),
         cmocka_unit_test(a_statement_without_an_answer_is_given_up),
+        cmocka_unit_test(rows_that_no_one_takes_are_given_up),
+        cmocka_unit_test(a_statement_that_no_one_takes_is_given_up),
         cmocka_unit_test(a_commit_is_not_timed_by_the_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

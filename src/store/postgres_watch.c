@@ -104,21 +104,29 @@ static void tell(PgWatch *watch, bool polls)
     watch->polls = polls;
 }
 
+/* What has come of the answer; true: all of it. PQgetResult would wait for the rest. */
+static bool take_answer(PgWatch *watch)
+{
+    while (!PQisBusy(watch->conn)) {
+        PGresult *result = PQgetResult(watch->conn);
+        if (!result)
+            return true;
+        ExecStatusType status = PQresultStatus(result);
+        if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+            watch->failed = true;
+        if (status == PGRES_TUPLES_OK && PQntuples(result))
+            watch->pid = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+        PQclear(result);
+    }
+    return false;
+}
+
 /* The answer says which process of the server it came from: through a pooler that is
  * not the one that the connection began with. True: it listens now. */
 static bool judge(PgWatch *watch)
 {
-    int pid = 0;
-    bool good = true;
-    PGresult *result = PQgetResult(watch->conn);
-    for (; result; result = PQgetResult(watch->conn)) {
-        ExecStatusType status = PQresultStatus(result);
-        good = good && (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK);
-        if (status == PGRES_TUPLES_OK && PQntuples(result))
-            pid = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
-        PQclear(result);
-    }
-    if (good && pid == PQbackendPID(watch->conn)) {
+    bool good = !watch->failed;
+    if (good && watch->pid == PQbackendPID(watch->conn)) {
         tell(watch, false);
         watch->state = WATCH_LISTENING;
         return true;
@@ -154,7 +162,7 @@ static bool take_step(PgWatch *watch, uint32_t node)
     }
     if (watch->state == WATCH_LISTENING)
         return hear(watch, node);
-    if (PQflush(watch->conn) || PQisBusy(watch->conn))
+    if (PQflush(watch->conn) || !take_answer(watch))
         return false;
     return judge(watch);
 }

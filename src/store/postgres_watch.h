@@ -24,6 +24,8 @@ typedef struct PgWatch {
     PgWatchState state;
     bool writes;        /* what the connection waits for, while it is made */
     bool polls;         /* a pooler is in between */
+    bool failed;        /* of the answer: something of it was an error */
+    int pid;            /* likewise: the server's process */
     int64_t until_boot; /* then it is given up, or tried again */
 } PgWatch;
 
