@@ -325,6 +325,7 @@ Err launch_prepare(LaunchClient *client, const LaunchStart *start, LaunchPacket 
     }
     LaunchPacket *packet = packet_new(LAUNCH_START, start->id, start->attempt);
     packet->message.flags = start->flags;
+    packet->message.time_ms = start->deadline_boot;
     packet->message.account = start->user != NULL;
     snprintf(packet->message.mark, sizeof packet->message.mark, "%s", start->mark);
     packet->fd_count = start->has_reply ? LAUNCH_FD_MOST : LAUNCH_FD_START;

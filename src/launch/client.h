@@ -29,6 +29,7 @@ typedef struct LaunchStart {
     const char *user;   /* the account to run as; NULL: the launcher's own */
     uint32_t mask;
     int32_t nice;
+    int64_t deadline_boot; /* as launch_deadline says, from the start; 0: none */
     const LaunchLimit *limits;
     uint32_t limit_count;
     int stdin_fd; /* this and the write ends are taken over, also on failure */

@@ -63,6 +63,7 @@ typedef struct Try {
     uint32_t limit_count;
     int32_t nice;
     uint32_t mask;
+    int64_t deadline_boot;
     int out_r; /* after start */
     int err_r;
 } Try;
@@ -226,6 +227,7 @@ static void start(Fixture *f, Try *try)
                           .cwd = try->cwd ? try->cwd : "/",
                           .mask = try->mask,
                           .nice = try->nice,
+                          .deadline_boot = try->deadline_boot,
                           .limits = try->limits,
                           .limit_count = try->limit_count,
                           .stdin_fd = in,
@@ -656,6 +658,18 @@ static void a_deadline_needs_no_daemon(void **state)
     close_pipes(&try);
 }
 
+static void a_start_may_bring_its_deadline(void **state)
+{
+    Fixture *f = *state;
+    Try try = { .id = 1, .deadline_boot = clock_now().boot_ms + 60 };
+    start_job(f, &try, "ignore-term");
+    expect(f, LAUNCH_STARTED, 1);
+    const LaunchMessage *end = expect(f, LAUNCH_EXITED, 1);
+    assert_int_equal(WTERMSIG(end->status), SIGKILL);
+    assert_int_equal(end->overdue, 1);
+    close_pipes(&try);
+}
+
 static void nonsense_ends_the_connection_only(void **state)
 {
     Fixture *f = *state;
@@ -777,6 +791,7 @@ int main(int argc, char **argv)
         LAUNCH_TEST(there_is_one_launcher_and_one_daemon),
         LAUNCH_TEST(with_the_launcher_its_jobs_die),
         LAUNCH_TEST(a_deadline_needs_no_daemon),
+        LAUNCH_TEST(a_start_may_bring_its_deadline),
         LAUNCH_TEST(nonsense_ends_the_connection_only),
         LAUNCH_TEST(a_thousand_jobs_leave_nothing),
     };

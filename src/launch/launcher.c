@@ -161,6 +161,8 @@ int attempt_start(Launcher *launcher, const LaunchMessage *request,
     if (runs)
         fds[LAUNCH_FD_OUT_R] = fds[LAUNCH_FD_ERR_R] = -1;
     launcher->running += runs;
+    if (runs)
+        attempt_deadline(launcher, attempt, request->time_ms);
     launcher->used++;
     launcher->untold = true;
     return 0;

@@ -106,7 +106,7 @@ typedef struct LaunchMessage {
     int32_t pid;             /* STARTED, EXITED, ITEM; HELLO: the launcher's own */
     int32_t status;          /* EXITED: as from waitpid */
     uint32_t leftover;       /* EXITED: 1 if processes of its tree would not die */
-    int64_t time_ms;         /* DEADLINE */
+    int64_t time_ms;         /* DEADLINE; START: its first, or 0 */
     int64_t started_wall_ms; /* STARTED, EXITED, ITEM */
     int64_t ended_wall_ms;   /* EXITED, ITEM */
     LaunchUsage usage;       /* EXITED, ITEM */

@@ -174,6 +174,7 @@ static void make_packet(Runner *runner, RunAttempt *attempt, const Prepared *pre
                           .user = prepared_account(prepared),
                           .mask = runner->base.mask,
                           .nice = prepared->nice,
+                          .deadline_boot = prepared->lease_boot,
                           .limits = prepared->limits,
                           .limit_count = prepared->limit_count,
                           .stdin_fd = pipes->input,

@@ -253,6 +253,7 @@ void prepare(const PrepareBase *base, const RunOrder *order, Prepared *out)
                        .attempt = job->attempt,
                        .flags = job->flags,
                        .nice = order->nice,
+                       .lease_boot = order->lease_boot,
                        .limit_count = order->limit_count };
     assert(order->limit_count <= LAUNCH_RLIMITS_MAX);
     for (uint32_t i = 0; i < order->limit_count; i++)

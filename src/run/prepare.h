@@ -32,6 +32,7 @@ typedef struct Prepared {
     Buf user; /* tenant and account to run as, each NUL-ended; empty: our own */
     FolderOwner owner;
     int32_t nice;
+    int64_t lease_boot;
     uint32_t limit_count;
     LaunchLimit limits[LAUNCH_RLIMITS_MAX];
 } Prepared;

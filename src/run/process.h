@@ -48,6 +48,8 @@ typedef struct RunOrder {
     int64_t deadline_ms; /* wall time, for PAWL_DEADLINE; 0: none */
     bool children_now;   /* its J: lines are J!: lines */
     int32_t nice;
+    int64_t lease_boot; /* the launcher kills it then, unless runner_deadline said
+                         * otherwise; 0: no lease */
     const LaunchLimit *limits;
     uint32_t limit_count;
 } RunOrder;

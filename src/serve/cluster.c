@@ -543,10 +543,9 @@ bool cluster_may_start(const Daemon *daemon)
     return !link || (!link->again && clock_now().boot_ms < link->lease_boot);
 }
 
-void cluster_started(Daemon *daemon, JobId id, uint32_t attempt)
+int64_t cluster_lease_boot(const Daemon *daemon)
 {
-    if (daemon->cluster_link)
-        runner_deadline(daemon->runner, id, attempt, daemon->cluster_link->lease_boot);
+    return daemon->cluster_link ? daemon->cluster_link->lease_boot : 0;
 }
 
 bool cluster_holds(const Daemon *daemon, const Effect *effect)

@@ -37,9 +37,10 @@ bool cluster_must_restart(const Daemon *daemon);
 void cluster_settle(Daemon *daemon, Call *call);
 bool cluster_awaits(const Daemon *daemon); /* someone does: it looks often */
 
-/* Whether an attempt may begin now; told to the launcher once it does. */
+/* Whether an attempt may begin now, and until when at first: the launcher gets that
+ * together with the start, so that it needs no daemon to end it in time. 0: no lease. */
 bool cluster_may_start(const Daemon *daemon);
-void cluster_started(Daemon *daemon, JobId id, uint32_t attempt);
+int64_t cluster_lease_boot(const Daemon *daemon);
 
 /* On a shared store answers that speak of what the store holds wait for it. */
 bool cluster_holds(const Daemon *daemon, const Effect *effect);

@@ -157,13 +157,13 @@ static void start_process(Daemon *daemon, const Job *job, const Handler *handler
     RunOrder order = {
         .job = &running,
         .nice = node_job_nice(daemon->node, job),
+        .lease_boot = cluster_lease_boot(daemon),
         .document = buf_slice(&document),
         .env = buf_slice(&variables),
         .deadline_ms = deadline_ms,
         .children_now = slice_is(running.children, "immediate"),
     };
     tell(daemon->runner, &order);
-    cluster_started(daemon, job->id, job->attempt);
     buf_done(&document);
     buf_done(&variables);
     arena_done(&arena);

@@ -120,3 +120,20 @@ def test_a_start_goes_on_when_the_store_was_away_in_the_middle(make_node):
         node.wait_ready(SECONDS)
         node.proxy.pass_(door)
         node.kill()
+
+
+def test_a_job_that_was_killed_for_its_lease_has_not_failed(make_node):
+    """The launcher ends what runs when the node's lease does and no daemon renews it. Nobody
+    took the job over, and it has no second attempt of its own: it runs again all the same."""
+    node = make_node()
+    node.options += ["--set", "scheduling.lease=2s"]
+    node.start()
+    mark = node.data / "ran"
+    script = f"echo . >>{mark}; [ $(wc -l <{mark}) -gt 1 ] || sleep 3600"
+    id = node.api().add(command=["/bin/sh", "-c", script])["id"]
+    wait_for(mark.exists, SECONDS, node.tail)
+    node.kill()
+    wait_for(lambda: not node.jobs(), SECONDS, node.tail)
+    node.start()
+    job = node.api().until(id, seconds=SECONDS)
+    assert (job["state"], job["attempt"]) == ("done", 2)
