@@ -109,7 +109,8 @@ static void add(World *world, const Machine *machine)
     else
         fill_jobs(world, submission, tenant);
     /* Of several different ones some may be refused: not told apart here. */
-    if ((submission->lines || submission->count == 1) && chance(world, 40))
+    unsigned wants = seed_is_scarce(world->options.seed) ? 95 : 40;
+    if ((submission->lines || submission->count == 1) && chance(world, wants))
         submission->jobs[0].resources =
             chance(world, 50) ? slice_of("gpu=1", 6) : slice_of("gpu=2", 6);
     send_add(world, submission);

@@ -166,7 +166,9 @@ static bool loses(const Machine *machine, SimAsk *ask)
     if (bug == BUG_FIRST_LEFT_OUT && ask->loaded.count > 1)
         memmove(ask->loaded.jobs, ask->loaded.jobs + 1,
                 --ask->loaded.count * sizeof *ask->loaded.jobs);
-    return bug == BUG_WINDOW_LOST && slice_equal(ask->load.queue, sim_queues[0]);
+    if (bug == BUG_WINDOW_LOST)
+        return slice_equal(ask->load.queue, sim_queues[0]);
+    return turns_loses(machine, ask);
 }
 
 bool machine_answer(Machine *machine)

@@ -39,6 +39,12 @@ static void define_queue(World *world, Machine *machine, Slice tenant, Slice nam
         def.rate_ms = def.rate_jobs ? 1000 : 0;
         if (chance(world, 60))
             def.resources = slice_of("tape", 5);
+    } else if (seed_is_scarce(world->options.seed)) {
+        if (!slice_equal(name, sim_queues[0]))
+            def.resources = slice_of("tape", 5);
+    } else if (seed_is_narrow(world->options.seed)) {
+        def.has_slots = true;
+        def.slots = 1;
     }
     queue_pack(&value, &def);
     send_define(world, machine,
@@ -158,6 +164,31 @@ static int64_t held_of(const Machine *machine, Slice key)
     return held;
 }
 
+static int64_t items_in(Slice value)
+{
+    int64_t count = 0;
+    for (; value.bytes; count++)
+        (void)slice_cut(&value, ',');
+    return count;
+}
+
+int64_t limits_held(const Machine *machine, Slice key)
+{
+    Loaded running = { 0 };
+    Load load = { .kind = LOAD_RUNNING };
+    int64_t held = 0;
+    (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
+    for (size_t i = 0; i < running.count; i++) {
+        Slice rest = running.jobs[i].bookings;
+        for (Slice value; list_next(&rest, &value);)
+            if (slice_equal(slice_cut(&value, '='), key))
+                held +=
+                    booking_has_items(value) ? items_in(value) : booking_amount(value);
+    }
+    loaded_done(&running);
+    return held;
+}
+
 /* Whether a job that runs holds this item of a key: then it is `*out_holder`. */
 static bool item_is_held(const Machine *machine, Slice key, Slice item, JobId *out_holder)
 {
@@ -233,15 +264,15 @@ static void check_booking(World *world, const Machine *machine, Slice booking)
     arena_done(&looked.arena);
 }
 
-static uint32_t running_in(const Machine *machine, const Job *job)
+uint32_t limits_running(const Machine *machine, Slice tenant, Slice queue)
 {
     Loaded running = { 0 };
     Load load = { .kind = LOAD_RUNNING };
     uint32_t count = 0;
     (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
     for (size_t i = 0; i < running.count; i++)
-        count += slice_equal(running.jobs[i].tenant, job->tenant) &&
-                 slice_equal(running.jobs[i].queue, job->queue);
+        count += slice_equal(running.jobs[i].tenant, tenant) &&
+                 slice_equal(running.jobs[i].queue, queue);
     loaded_done(&running);
     return count;
 }
@@ -255,7 +286,8 @@ void limits_claim(World *world, const Machine *machine, const Job *job, const Op
     if (looked.value.data && !queue_unpack(looked.value, &def)) {
         if (queue_paused(&def, op->at_ms))
             violate(world, "I14", "%s starts in a paused queue", id);
-        if (def.has_slots && running_in(machine, job) >= def.slots)
+        if (def.has_slots &&
+            limits_running(machine, job->tenant, job->queue) >= def.slots)
             violate(world, "I14", "%s starts beyond the %u slots of its queue", id,
                     def.slots);
     }

@@ -165,7 +165,7 @@ static int run_many(const Arguments *arguments)
         uint64_t seed = arguments->from + i;
         if (arguments->seconds && now - began >= arguments->seconds * MS_PER_S)
             break;
-        if (arguments->seconds && now - told >= PROGRESS_EVERY_MS) {
+        if (now - told >= PROGRESS_EVERY_MS) {
             printf("sim: at seed %llu\n", (unsigned long long)seed);
             fflush(stdout);
             told = now;
@@ -188,9 +188,12 @@ static int run_museum(const Arguments *arguments)
 {
     int missed = 0;
     for (int bug = BUG_NONE + 1; bug < BUGS; bug++) {
+        uint64_t step = bug_wants_scarcity((Bug)bug) ? SCARCE_EVERY : 1;
         uint64_t seed = arguments->from;
         bool found = false;
         for (; !found && seed < arguments->from + MUSEUM_SEEDS_MAX; seed++) {
+            if (seed % step)
+                continue;
             SimOptions options = { .seed = seed,
                                    .steps = arguments->steps,
                                    .bug = (Bug)bug };

@@ -49,6 +49,12 @@ const char *bug_name(Bug bug)
         return "clock-stuck";
     case BUG_ITEMS_FORGOTTEN:
         return "items-forgotten";
+    case BUG_WANTING_LOST:
+        return "wanting-lost";
+    case BUG_WANTING_TWO_LOST:
+        return "wanting-two-lost";
+    case BUG_LIMITED_LOST:
+        return "limited-lost";
     case BUGS:
         break;
     }
@@ -58,11 +64,22 @@ const char *bug_name(Bug bug)
 const char *bug_breaks(Bug bug)
 {
     static const char *const broken[BUGS] = {
-        [BUG_BOOKINGS_FORGOTTEN] = "I14: ",   [BUG_WINDOW_LOST] = "I16: ",
-        [BUG_FIRST_LEFT_OUT] = "I8: ",        [BUG_CLOCK_STUCK] = "I17: ",
+        [BUG_BOOKINGS_FORGOTTEN] = "I14: ",
+        [BUG_WINDOW_LOST] = "I16: turn: ",
+        [BUG_FIRST_LEFT_OUT] = "I8: ",
+        [BUG_CLOCK_STUCK] = "I17: ",
         [BUG_ITEMS_FORGOTTEN] = "I14: item ",
+        [BUG_WANTING_LOST] = "I16: resource: ",
+        [BUG_WANTING_TWO_LOST] = "I16: resources: ",
+        [BUG_LIMITED_LOST] = "I16: limits: ",
     };
     return broken[bug];
+}
+
+bool bug_wants_scarcity(Bug bug)
+{
+    return bug == BUG_WANTING_LOST || bug == BUG_WANTING_TWO_LOST ||
+           bug == BUG_LIMITED_LOST;
 }
 
 Err bug_parse(Slice name, Bug *out_bug)

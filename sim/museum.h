@@ -34,6 +34,9 @@ typedef enum Bug {
     BUG_FIRST_LEFT_OUT,       /* answers leave out the first job of a lane */
     BUG_CLOCK_STUCK,          /* the core is always told the same time */
     BUG_ITEMS_FORGOTTEN,      /* a restart forgets which items running jobs hold */
+    BUG_WANTING_LOST,         /* answers get lost if a first job wants a resource, */
+    BUG_WANTING_TWO_LOST,     /* ... or one and its queue another, */
+    BUG_LIMITED_LOST,         /* ... or its queue has slots or a rate */
     BUGS,
 } Bug;
 
@@ -41,6 +44,7 @@ const char *bug_name(Bug bug);
 
 /* The invariant that must be seen broken by it; NULL: whichever. */
 const char *bug_breaks(Bug bug);
+bool bug_wants_scarcity(Bug bug); /* only worlds with little of something show it */
 MUST_CHECK Err bug_parse(Slice name, Bug *out_bug);
 
 #endif

@@ -10,10 +10,7 @@
 
 #include <stdio.h>
 
-/* Each of the other lanes starts what its turns allow: one in the tour of the one that
- * waits, one in the next, and one that it was owed. */
-#define OTHERS_MAX (3 * SIM_TENANTS * SIM_QUEUES)
-#define TICK_MS    1000
+#define TICK_MS 1000
 
 const Slice sim_tenants[SIM_TENANTS] = { { "acme", 4 }, { "beta", 4 } };
 const Slice sim_queues[SIM_QUEUES] = {
@@ -24,33 +21,70 @@ void turns_begin(Machine *machine)
 {
     int64_t boot_ms = machine_now(machine).boot_ms;
     machine->turns = (Turns){ .begun_boot = boot_ms, .pass_boot = boot_ms };
+    for (size_t i = 0; i < SIM_TENANTS; i++)
+        for (size_t k = 0; k < SIM_QUEUES; k++)
+            machine->turns.started[i][k] = boot_ms;
+}
+
+/* Each of the other lanes starts what its turns allow: one in the tour of the one that
+ * waits, one in the next, and one that it was owed. */
+static uint32_t others_max(const World *world)
+{
+    return 3 * SIM_TENANTS * world->profile.queues;
 }
 
 /* --- I16: no lane waits for ever
  * ------------------------------------------------------------------------------ */
 
+typedef struct Want {
+    char key[16];
+    int64_t amount;
+} Want;
+
 typedef struct Open {
+    const Machine *machine;
+    size_t tenant_at;
+    size_t queue_at;
+    int64_t wall_ms;
     Slice tenant;
     Slice queue;
-    bool limited;    /* by other things than resources */
-    bool unordered;  /* others of the queue may go before its first */
-    char wanted[16]; /* the resource that the queue asks for; "": none */
+    bool shut;      /* its queue lets nothing start now */
+    bool limited;   /* it has slots or a rate, and they let something start */
+    bool unordered; /* others of the queue may go before its first */
+    Want wants[2];  /* of its queue, of its first job */
+    size_t want_count;
 } Open;
 
+static void add_want(Open *lane, Slice key, int64_t amount)
+{
+    Want *want = &lane->wants[lane->want_count++];
+    snprintf(want->key, sizeof want->key, SLICE_FMT, SLICE_ARG(key));
+    want->amount = amount;
+}
+
+/* How it stands with the queue's own limits at this moment. A rate allows one if none was
+ * started for as long as it speaks of. */
 static void take_queue(void *context, const Definition *definition)
 {
     Open *open = context;
+    const Machine *machine = open->machine;
     QueueDef def;
-    if (slice_equal(definition->tenant, open->tenant) &&
-        slice_equal(definition->key, open->queue) &&
-        !queue_unpack(definition->value, &def)) {
-        open->limited = def.paused || def.has_slots || def.rate_jobs;
-        open->unordered = def.policy != POLICY_FAIR;
-        snprintf(open->wanted, sizeof open->wanted, SLICE_FMT,
-                 (int)strnlen(def.resources.data ? def.resources.data : "",
-                              def.resources.bytes),
-                 def.resources.data ? def.resources.data : "");
-    }
+    if (!slice_equal(definition->tenant, open->tenant) ||
+        !slice_equal(definition->key, open->queue) ||
+        queue_unpack(definition->value, &def))
+        return;
+    int64_t since_ms = machine_now(machine).boot_ms -
+                       machine->turns.started[open->tenant_at][open->queue_at];
+    bool full =
+        def.has_slots && limits_running(machine, open->tenant, open->queue) >= def.slots;
+    open->shut = queue_paused(&def, open->wall_ms) || full ||
+                 (def.rate_jobs && since_ms < def.rate_ms);
+    open->limited = def.has_slots || def.rate_jobs;
+    open->unordered = def.policy != POLICY_FAIR;
+    Slice rest = def.resources;
+    Slice key;
+    if (list_next(&rest, &key))
+        add_want(open, key, 1);
 }
 
 static bool is_asked_for(const Machine *machine, const Open *lane)
@@ -76,21 +110,19 @@ static bool is_acted_on(World *world, JobId id)
     return !truth;
 }
 
-/* The first job of a lane that needs a slot, its turn, and at most one resource, and of
+/* The first job of a lane that needs a slot, its turn, and at most two resources, and of
  * which the node can know; 0: there is none. */
-static JobId first_that_could(World *world, const Machine *machine, Open *lane,
-                              int64_t *out_amount)
+static JobId first_that_could(World *world, Open *lane)
 {
-    Store *store = machine->decided;
+    Store *store = lane->machine->decided;
     Loaded loaded = { 0 };
     Load load = {
         .kind = LOAD_WINDOW, .tenant = lane->tenant, .queue = lane->queue, .limit = 1
     };
     JobId id = 0;
-    *out_amount = 1;
     (void)!store->kind->definitions(store, SLICE_LITERAL(QUEUE_TABLE), take_queue, lane,
                                     NULL);
-    if (lane->limited || is_asked_for(machine, lane))
+    if (lane->shut || is_asked_for(lane->machine, lane))
         return 0;
     (void)!store->kind->load(store, &load, &loaded, NULL);
     if (loaded.count && loaded.jobs[0].command.bytes &&
@@ -98,12 +130,11 @@ static JobId first_that_could(World *world, const Machine *machine, Open *lane,
         id = loaded.jobs[0].id;
     Slice wants = id ? loaded.jobs[0].resources : (Slice){ NULL, 0 };
     Slice want;
-    if (wants.bytes && lane->wanted[0])
-        id = 0; /* it needs two */
-    else if (list_next(&wants, &want)) {
+    if (list_next(&wants, &want)) {
+        int64_t amount = 1;
         Slice key = slice_cut(&want, '=');
-        snprintf(lane->wanted, sizeof lane->wanted, SLICE_FMT, SLICE_ARG(key));
-        (void)!int_parse(want, out_amount);
+        (void)!int_parse(want, &amount);
+        add_want(lane, key, amount);
     }
     loaded_done(&loaded);
     return id;
@@ -118,36 +149,69 @@ static bool books(const Op *op, const char *key)
     return false;
 }
 
-/* A lane that lacks a resource goes first when there is some: others book no more of it
- * than those who were refused before, and those whose turn came before. */
+/* Whether others get what the lane waits for. Of one resource what is left is kept for
+ * those who were refused. Of two it waits for one after the other, and may lose the first
+ * while it waits for the second: what is bounded is how often others get one of them
+ * while there is enough of both. */
+static bool is_passed_over(const Open *lane, const Op *op)
+{
+    bool books_any = false;
+    for (size_t i = 0; i < lane->want_count; i++) {
+        const Want *want = &lane->wants[i];
+        Slice key = slice_text(want->key);
+        books_any = books_any || books(op, want->key);
+        if (lane->want_count > 1 && limits_held(lane->machine, key) + want->amount >
+                                        limits_capacity(lane->machine, key))
+            return false;
+    }
+    return books_any;
+}
+
+static bool is_beyond_all(const Open *lane)
+{
+    for (size_t i = 0; i < lane->want_count; i++)
+        if (lane->wants[i].amount >
+            limits_capacity(lane->machine, slice_text(lane->wants[i].key)))
+            return true;
+    return false;
+}
+
 static void count_booked(World *world, const Open *lane, struct Wanting *wanting,
                          JobId first)
 {
+    const char *what = lane->want_count > 1 ? "resources" : "resource";
     if (wanting->first != first)
         *wanting = (struct Wanting){ .first = first };
-    else if (++wanting->booked > OTHERS_MAX)
-        violate(world, "I16", SLICE_FMT "/" SLICE_FMT " waits for %s while others get it",
-                SLICE_ARG(lane->tenant), SLICE_ARG(lane->queue), lane->wanted);
+    else if (++wanting->booked > others_max(world))
+        violate(world, "I16",
+                "%s: " SLICE_FMT "/" SLICE_FMT " waits for %s while others get it", what,
+                SLICE_ARG(lane->tenant), SLICE_ARG(lane->queue), lane->wants[0].key);
 }
 
 static void look_at_lane(World *world, Machine *machine, const Job *job, const Op *op,
                          size_t at[2])
 {
-    Open lane = { .tenant = sim_tenants[at[0]], .queue = sim_queues[at[1]] };
+    Open lane = { .machine = machine,
+                  .tenant_at = at[0],
+                  .queue_at = at[1],
+                  .wall_ms = op->at_ms,
+                  .tenant = sim_tenants[at[0]],
+                  .queue = sim_queues[at[1]] };
     uint32_t *others = &machine->turns.others[at[0]][at[1]];
     struct Wanting *wanting = &machine->turns.wanting[at[0]][at[1]];
     bool own =
         slice_equal(job->tenant, lane.tenant) && slice_equal(job->queue, lane.queue);
-    int64_t amount;
-    JobId first = own ? 0 : first_that_could(world, machine, &lane, &amount);
-    *others = first && !lane.wanted[0] ? *others + 1 : 0;
-    if (*others > OTHERS_MAX)
-        violate(world, "I16", SLICE_FMT "/" SLICE_FMT " waits while others start",
-                SLICE_ARG(lane.tenant), SLICE_ARG(lane.queue));
-    if (own || !first || !lane.wanted[0] || lane.unordered ||
-        amount > limits_capacity(machine, slice_text(lane.wanted)))
+    if (own)
+        machine->turns.started[at[0]][at[1]] = machine_now(machine).boot_ms;
+    JobId first = own ? 0 : first_that_could(world, &lane);
+    *others = first && !lane.want_count ? *others + 1 : 0;
+    if (*others > others_max(world))
+        violate(world, "I16", "%s: " SLICE_FMT "/" SLICE_FMT " waits while others start",
+                lane.limited ? "limits" : "turn", SLICE_ARG(lane.tenant),
+                SLICE_ARG(lane.queue));
+    if (own || !first || !lane.want_count || lane.unordered || is_beyond_all(&lane))
         *wanting = (struct Wanting){ 0 };
-    else if (books(op, lane.wanted) && limits_ordered(machine, job))
+    else if (is_passed_over(&lane, op) && limits_ordered(machine, job))
         count_booked(world, &lane, wanting, first);
 }
 
@@ -160,6 +224,21 @@ void turns_claim(World *world, Machine *machine, const Job *job, const Op *op)
     for (size_t i = 0; i < SIM_TENANTS; i++)
         for (size_t k = 0; k < profile->queues; k++)
             look_at_lane(world, machine, job, op, (size_t[2]){ i, k });
+}
+
+bool turns_loses(const Machine *machine, const SimAsk *ask)
+{
+    Open lane = { .machine = machine,
+                  .tenant = ask->load.tenant,
+                  .queue = ask->load.queue };
+    bool wants = ask->loaded.count && ask->loaded.jobs[0].resources.bytes;
+    Store *store = machine->decided;
+    (void)!store->kind->definitions(store, SLICE_LITERAL(QUEUE_TABLE), take_queue, &lane,
+                                    NULL);
+    Bug bug = machine->world->options.bug;
+    return (bug == BUG_WANTING_LOST && wants && !lane.want_count) ||
+           (bug == BUG_WANTING_TWO_LOST && wants && lane.want_count) ||
+           (bug == BUG_LIMITED_LOST && lane.limited);
 }
 
 /* --- I17: a nudge is followed by a pass

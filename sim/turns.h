@@ -9,6 +9,7 @@
 
 struct World;
 struct Machine;
+struct SimAsk;
 
 #define SIM_TENANTS 2
 #define SIM_QUEUES  4
@@ -18,10 +19,12 @@ extern const Slice sim_queues[SIM_QUEUES];
 typedef struct Turns {
     uint32_t others[SIM_TENANTS]
                    [SIM_QUEUES]; /* starts while this lane could have had one */
+    int64_t started[SIM_TENANTS]
+                   [SIM_QUEUES]; /* boot time of its last one, or the begin */
     uint64_t passes;
     int64_t begun_boot;
     int64_t pass_boot;   /* when the last one was */
-    struct Wanting {     /* a lane whose first job waits for a resource alone: */
+    struct Wanting {     /* a lane whose first job waits for one or two resources: */
         JobId first;     /* that one, */
         uint32_t booked; /* and how often others have booked it since */
     } wanting[SIM_TENANTS][SIM_QUEUES];
@@ -33,6 +36,9 @@ void turns_begin(struct Machine *machine);
 /* It is about to decide this claim. */
 void turns_claim(struct World *world, struct Machine *machine, const Job *job,
                  const Op *op);
+
+/* Planted defects: whether the answer about this lane gets lost. */
+bool turns_loses(const struct Machine *machine, const struct SimAsk *ask);
 
 /* It has taken a step. */
 void turns_stepped(struct World *world, struct Machine *machine, const Outbox *out);

@@ -49,6 +49,18 @@ typedef struct Profile {
     bool lost_at_once; /* a lost launcher is one event, not one per attempt */
 } Profile;
 
+/* Of what most worlds have little: in some nearly all jobs want a resource and most
+ * queues another, in some queues have one slot, and both stay so until the end. */
+#define SCARCE_EVERY 4
+static inline bool seed_is_scarce(uint64_t seed)
+{
+    return seed % (2 * SCARCE_EVERY) == 0;
+}
+static inline bool seed_is_narrow(uint64_t seed)
+{
+    return seed % (2 * SCARCE_EVERY) == SCARCE_EVERY;
+}
+
 typedef struct SimOptions {
     uint64_t seed;
     unsigned steps;
@@ -136,6 +148,8 @@ void limits_lift(World *world, Machine *machine, const Slice *tenants,
                  const Slice *queues);                       /* for the calm */
 bool limits_ordered(const Machine *machine, const Job *job); /* policy fair */
 int64_t limits_capacity(const Machine *machine, Slice key);  /* of a resource; 0: none */
+int64_t limits_held(const Machine *machine, Slice key);      /* by what runs, items too */
+uint32_t limits_running(const Machine *machine, Slice tenant, Slice queue);
 void limits_claim(World *world, const Machine *machine, const Job *job, const Op *op);
 
 /* client.c: people and programs. */
