@@ -393,6 +393,14 @@ static void open_boxes(Daemon *daemon)
     }
 }
 
+/* A shared store that is too slow is there in a while. */
+static Err start_err(const Daemon *daemon, bool local, Err err)
+{
+    if (local)
+        return err == ERR_UNAVAILABLE ? ERR_IO : err;
+    return daemon->cluster_link && err == ERR_TIMEOUT ? ERR_UNAVAILABLE : err;
+}
+
 /* ERR_UNAVAILABLE: the store is not there (and nothing else). */
 static Err open_all(Daemon *daemon, Error *why)
 {
@@ -410,7 +418,7 @@ static Err open_all(Daemon *daemon, Error *why)
             fill_facts(daemon); /* its threads read them from the start */
         Err err = steps[i].open(daemon, why);
         if (err)
-            return err == ERR_UNAVAILABLE && steps[i].local ? ERR_IO : err;
+            return start_err(daemon, steps[i].local, err);
     }
     return reader_open(daemon->store_url, &daemon->reader, why);
 }

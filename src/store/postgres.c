@@ -80,15 +80,32 @@ static Err read_numbers(Store *store, uint32_t node, PointNumbers *out, Error *w
     return err;
 }
 
+/* A daemon that was killed may have a COMMIT under way at the server. Its transaction has
+ * the row, so this waits for it: what is read from the journal begins behind it. */
+static Err settle_point(Postgres *pg, uint32_t node, Error *why)
+{
+    link_begin(&pg->link, LINK_WRITE);
+    param_int(&pg->params, node);
+    link_run(&pg->link, "INSERT INTO pawl.point(node) VALUES ($1) ON CONFLICT DO NOTHING",
+             &pg->params);
+    param_int(&pg->params, node);
+    PQclear(link_query(&pg->link, "SELECT FROM pawl.point WHERE node = $1 FOR UPDATE",
+                       &pg->params));
+    return link_end(&pg->link, "wait for a read point", why);
+}
+
 static Err postgres_read_point(Store *store, uint32_t node, ReadPoint *out, Error *why)
 {
     PointNumbers numbers;
-    Err err = read_numbers(store, node, &numbers, why);
+    Postgres *pg = postgres_of(store);
+    Err err = pg->read_only ? ERR_OK : settle_point(pg, node, why);
+    if (!err)
+        err = read_numbers(store, node, &numbers, why);
     if (err)
         return err;
     *out = (ReadPoint){ .node = node, .position = (uint64_t)numbers.position };
-    if (!postgres_of(store)->read_only)
-        postgres_of(store)->seen = *out;
+    if (!pg->read_only)
+        pg->seen = *out;
     return ERR_OK;
 }
 

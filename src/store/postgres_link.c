@@ -73,6 +73,8 @@ static bool state_is(const char *state, const char *start)
     return strncmp(state, start, strlen(start)) == 0;
 }
 
+/* Who meets another transaction, or its locks, comes again later, as to a server that is
+ * away: it is no failure of a start, or of what was asked. */
 static Err err_of_state(const char *state)
 {
     static const struct {
@@ -81,7 +83,7 @@ static Err err_of_state(const char *state)
     } rows[] = {
         { "28", ERR_DENIED },         { "3D", ERR_DENIED },
         { "42501", ERR_DENIED },      { "53100", ERR_FULL },
-        { "40", ERR_BUSY },           { "55P03", ERR_BUSY },
+        { "40", ERR_UNAVAILABLE },    { "55P03", ERR_UNAVAILABLE },
         { "57014", ERR_TIMEOUT },     { "XX001", ERR_CORRUPT },
         { "XX002", ERR_CORRUPT },     { "08", ERR_UNAVAILABLE },
         { "57P", ERR_UNAVAILABLE },   { "53", ERR_UNAVAILABLE },

@@ -105,6 +105,25 @@ static void a_statement_without_an_answer_is_given_up(void **state)
     link_close(&link);
 }
 
+static void a_lock_that_is_not_had_is_waited_for_elsewhere(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    testserver_url();
+    PgLink holder = link_to(testserver_directory());
+    PgLink link = link_to(testserver_directory());
+    link_begin(&holder, LINK_WRITE);
+    link_script(&holder, "SELECT pg_advisory_xact_lock(7)");
+    assert_int_equal(holder.err, ERR_OK);
+    link_begin(&link, LINK_WRITE);
+    link_script(&link, "SET LOCAL lock_timeout = 20; SELECT pg_advisory_xact_lock(7)");
+    assert_true(link_may_repeat(&link));
+    assert_int_equal(link_end(&link, "lock", &why), ERR_UNAVAILABLE);
+    link_rollback(&holder);
+    link_close(&holder);
+    link_close(&link);
+}
+
 /* --- A server that takes nothing: what is sent fills the way to it -------------------
  */
 
@@ -195,6 +214,7 @@ int main(void)
         cmocka_unit_test(a_host_behind_a_silent_one_gets_its_try),
         cmocka_unit_test(a_silent_host_is_given_up),
         cmocka_unit_test(a_statement_without_an_answer_is_given_up),
+        cmocka_unit_test(a_lock_that_is_not_had_is_waited_for_elsewhere),
         cmocka_unit_test(rows_that_no_one_takes_are_given_up),
         cmocka_unit_test(a_statement_that_no_one_takes_is_given_up),
         cmocka_unit_test(a_commit_is_not_timed_by_the_server),

@@ -5,11 +5,13 @@
 #include "store/postgres.h"
 #include "store/testserver.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -52,6 +54,39 @@ static void a_cut_connection_is_made_again(void **state)
     testserver_cut();
     scene_expect_window(&scene, "q", (JobId[]){ first, second }, 2);
     assert_true(scene.failures <= 2);
+}
+
+typedef struct PointRead {
+    ReadPoint point;
+    Err err;
+} PointRead;
+
+static void *read_point(void *context)
+{
+    PointRead *read = context;
+    Error why = { 0 };
+    read->err =
+        scene.store->kind->read_point(scene.store, SCENE_NODE, &read->point, &why);
+    return NULL;
+}
+
+/* What a killed daemon had sent may be done after the next one has begun to start. */
+static void a_commit_that_is_under_way_is_waited_for(void **state)
+{
+    (void)state;
+    PointRead read = { 0 };
+    read_point(&read);
+    assert_int_equal(read.err, ERR_OK);
+    assert_int_equal(read.point.position, 0);
+    testserver_ask("BEGIN");
+    testserver_ask("UPDATE pawl.point SET position = 77");
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_point, &read), 0);
+    usleep(300000);
+    testserver_ask("COMMIT");
+    pthread_join(thread, NULL);
+    assert_int_equal(read.err, ERR_OK);
+    assert_int_equal(read.point.position, 77);
 }
 
 static void the_same_number_changes_nothing(void **state)
@@ -293,6 +328,7 @@ int main(void)
 #define ROW(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         ROW(a_cut_connection_is_made_again),
+        ROW(a_commit_that_is_under_way_is_waited_for),
         ROW(the_same_number_changes_nothing),
         ROW(two_that_met_are_tried_again),
         ROW(a_deadlock_is_tried_again),
