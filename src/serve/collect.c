@@ -233,9 +233,22 @@ static void take_node_answer(Daemon *daemon, const Ask *ask)
     loaded_tell(&ask->loaded, event);
 }
 
+/* Meanwhile it may have been given up as lost, and perhaps begun again: then signals are
+ * for the new attempt. */
+static bool still_starts(Daemon *daemon, const Ask *ask)
+{
+    RunningJob running;
+    if (node_running_find(daemon->node, ask->load.id, &running))
+        return running.attempt == ask->attempt;
+    map_remove(&daemon->early_signals, ask->load.id);
+    return false;
+}
+
 static void take_start_answer(Daemon *daemon, const Ask *ask)
 {
-    if (!ask->err && ask->loaded.count) {
+    if (!still_starts(daemon, ask))
+        return;
+    if (!ask->err && ask->loaded.count && cluster_may_start(daemon)) {
         Job job = ask->loaded.jobs[0];
         job.attempt = ask->attempt;
         daemon_start_asked(daemon, &job, &ask->how);

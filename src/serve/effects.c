@@ -223,6 +223,7 @@ static void start(Daemon *daemon, const Effect *effect)
     if (body && !body_job(body, &job)) {
         job.attempt = effect->attempt;
         job.bookings = effect->bookings;
+        map_remove(&daemon->early_signals, effect->id); /* of an attempt before */
         start_job(daemon, &job, &how);
         body_free(body);
         return;
