@@ -303,6 +303,7 @@ static bool renew(Member *member, NodeRow *out)
         peer_pack(&facts, &(PeerFacts){ .slots = node.slots,
                                         .used = node.slots_used,
                                         .ready = node.spare,
+                                        .pull = node.pull,
                                         .draining = node.draining });
     }
     Renewal renewal = { .sysid = slice_text(member->sysid),

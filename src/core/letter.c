@@ -27,6 +27,9 @@ static const FieldRow rows[] = {
     { 46, offsetof(LetterText, answer.detail), FIELD_SLICE },
     { 47, offsetof(LetterText, problem), FIELD_SLICE },
     { 48, offsetof(LetterText, job), FIELD_SLICE },
+    { 49, offsetof(LetterText, tenant), FIELD_SLICE },
+    { 50, offsetof(LetterText, queues), FIELD_SLICE },
+    { 51, offsetof(LetterText, types), FIELD_SLICE },
 };
 static const Fields fields = { rows, FIELDS_COUNT(rows), NULL };
 

@@ -11,6 +11,7 @@ typedef enum LetterKind {
     LETTER_CALL,   /* an action for a job that is yours: `call`, answered under `token` */
     LETTER_ANSWER, /* to a call: answer */
     LETTER_WORD,   /* of one daemon to the other: body */
+    LETTER_PULL,   /* its workers wait for `count` jobs of these: tenant, queues, types */
 } LetterKind;
 
 typedef struct LetterText {
@@ -18,6 +19,9 @@ typedef struct LetterText {
     uint64_t token;
     uint64_t count;
     Slice body;
+    Slice tenant; /* PULL; lists as those of a ClaimAsk */
+    Slice queues;
+    Slice types;
     Event call;    /* ACT: what node_act looks at */
     Effect answer; /* REPLY: err, problem, detail, allowed */
     Slice problem; /* of the answer, as text */

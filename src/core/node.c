@@ -531,6 +531,7 @@ NodeFacts node_facts(const Node *node)
 {
     return (NodeFacts){
         .spare = node_share_spare(node),
+        .pull = node_share_pull(node),
         .slots = node_slots(node),
         .slots_used = node->slots_used,
         .lanes = (uint32_t)node->lanes.count,

@@ -120,6 +120,7 @@ typedef struct NodeFacts {
     bool draining;
     bool drained;   /* someone has asked for it: see node_drain.h */
     uint64_t spare; /* jobs that other nodes could have of it */
+    uint64_t pull;  /* likewise, for their pull workers */
 } NodeFacts;
 NodeFacts node_facts(const Node *node);
 

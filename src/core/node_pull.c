@@ -149,14 +149,7 @@ void node_pull_free(Node *node)
 
 /* --- Which job a claim gets -------------------------------------------------------- */
 
-/* The names of a claim as numbers: what no job was ever called is not among them. */
-typedef struct Wanted {
-    bool any;
-    size_t count;
-    uint32_t numbers[CLAIM_NAMES_MAX];
-} Wanted;
-
-static Wanted wanted_of(const Node *node, Slice list)
+Wanted wanted_of(const Node *node, Slice list)
 {
     Wanted wanted = { .any = !list.bytes };
     Slice item;
@@ -168,7 +161,7 @@ static Wanted wanted_of(const Node *node, Slice list)
     return wanted;
 }
 
-static bool wants(const Wanted *wanted, uint32_t number)
+bool wants(const Wanted *wanted, uint32_t number)
 {
     for (size_t i = 0; i < wanted->count && !wanted->any; i++)
         if (wanted->numbers[i] == number)

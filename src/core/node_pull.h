@@ -30,6 +30,16 @@ typedef struct PullTenant {
     Map offered; /* what had its turn in this tour */
 } PullTenant;
 
+/* The names of a claim as numbers: what no job was ever called is not among them. */
+typedef struct Wanted {
+    bool any;
+    size_t count;
+    uint32_t numbers[CLAIM_NAMES_MAX];
+} Wanted;
+
+Wanted wanted_of(const struct Node *node, Slice list);
+bool wants(const Wanted *wanted, uint32_t number);
+
 /* Claims wait no longer, and leave with what they have. */
 void node_pull_hurry(struct Node *node);
 

@@ -126,12 +126,14 @@ void node_share_peers(Node *node, const Event *event)
         peer->facts = (PeerFacts){ .slots = peer->facts.slots,
                                    .used = peer->facts.used,
                                    .ready = peer->facts.ready,
+                                   .pull = peer->facts.pull,
                                    .draining = peer->facts.draining };
         if (peer->number == node->options.number)
             share->controls = peer->controls;
     }
     share->lease_boot = event->lease_boot;
     share->claims_boot = event->claims_boot;
+    node_share_pull_heard(node);
     node->touched_pass = true;
 }
 
@@ -171,16 +173,17 @@ void node_share_mail(Node *node, uint32_t to, const LetterText *text)
 
 /* Whether any other node may run it: not what is counted over all of them, not what
  * works on the disk of this one, and not what someone is acting on. */
-static bool may_be_given(Node *node, const Head *head)
+bool node_share_may_give(Node *node, const Head *head)
 {
     return !(head->flags & JOB_STAYS) && !node_head_homed(node, head) &&
            !map_find(&node->pins, head->id);
 }
 
+/* Jobs for pull workers are given to those who ask for them, or by who leaves. */
 static bool lane_gives(Node *node, const Lane *lane)
 {
-    return !lane->pull && !lane->shut && lane_count(lane) &&
-           may_be_given(node, lane_first(lane));
+    return (!lane->pull || node->draining) && !lane->shut && lane_count(lane) &&
+           node_share_may_give(node, lane_first(lane));
 }
 
 static uint32_t free_slots(const Node *node)
@@ -205,8 +208,12 @@ uint64_t node_share_spare(const Node *node)
     return node->share ? node->share->spare : 0;
 }
 
-/* The head of the lane becomes another's. */
-static void give_head(Node *node, Lane *lane, uint32_t to, Buf *ids)
+uint64_t node_share_pull(const Node *node)
+{
+    return node->share ? node->share->pull : 0;
+}
+
+void node_share_give_head(Node *node, Lane *lane, uint32_t to, Buf *ids)
 {
     node_lane_out(node, lane);
     Head head = lane_take(lane);
@@ -216,6 +223,13 @@ static void give_head(Node *node, Lane *lane, uint32_t to, Buf *ids)
     node_touch(node, head.id);
     buf_add(ids, &head.id, sizeof head.id);
     node_lane_changed(node, lane);
+}
+
+void node_share_tell_given(Node *node, uint32_t to, const Buf *ids)
+{
+    if (ids->bytes)
+        node_share_mail(node, to,
+                        &(LetterText){ .kind = LETTER_GIVEN, .body = buf_slice(ids) });
 }
 
 /* Lanes whose heads can be given, one after the other, so that no lane is emptied while
@@ -242,12 +256,10 @@ static void give(Node *node, uint32_t to, uint64_t most)
         size_t count = givers(node, &lanes);
         some = count > 0;
         for (size_t i = 0; i < count && given < most; i++, given++)
-            give_head(node, lanes[i], to, &ids);
+            node_share_give_head(node, lanes[i], to, &ids);
         mem_free(lanes);
     }
-    if (ids.bytes)
-        node_share_mail(node, to,
-                        &(LetterText){ .kind = LETTER_GIVEN, .body = buf_slice(&ids) });
+    node_share_tell_given(node, to, &ids);
     buf_done(&ids);
 }
 
@@ -366,6 +378,7 @@ void node_share_given(Node *node, const Asked *asked, const Event *answer)
     memmove(share->given.data, share->given.data + share->given_asked, left);
     share->given.bytes = left;
     share->ask_boot = 0; /* there may be room for more */
+    share->pull_boot = share->pull_wait_ms = 0;
 }
 
 /* --- Calls ------------------------------------------------------------------------- */
@@ -556,6 +569,9 @@ static void read_letter(Node *node, const Letter *letter)
     case LETTER_ANSWER:
         take_answer(node, &text);
         return;
+    case LETTER_PULL:
+        node_share_pull_give(node, letter->from, &text);
+        return;
     case LETTER_WORD:
         take_word(node, letter->from, text.body);
         return;
@@ -611,6 +627,7 @@ void node_share_duties(Node *node)
     node_home_duties(node);
     give_all(node);
     ask_for_jobs(node);
+    node_share_pull_ask(node);
     ask_given(node);
     ask_inbox(node);
     if (node->some_wait && node->now.boot_ms >= node->share->after_boot) {
@@ -618,6 +635,7 @@ void node_share_duties(Node *node)
         node->share->after_boot = node->now.boot_ms + MS_PER_S;
     }
     node->share->spare = spare(node);
+    node->share->pull = node_share_pull_spare(node);
 }
 
 int64_t node_share_wake(const Node *node)

@@ -54,5 +54,6 @@ void node_share_looked_owed(Node *node, bool looked);
 
 /* Jobs that others could have of this node now. */
 uint64_t node_share_spare(const Node *node); /* after its last step */
+uint64_t node_share_pull(const Node *node);  /* likewise, for their pull workers */
 
 #endif

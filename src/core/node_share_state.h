@@ -34,8 +34,13 @@ typedef struct Share {
     int64_t pace_boot;
     uint64_t pace; /* jobs started in the last second */
     uint64_t started;
-    uint64_t spare; /* jobs that others could have */
-    Buf given;      /* ids that are to be asked for, 8 bytes each */
+    uint64_t spare;       /* jobs that others could have */
+    uint64_t pull;        /* likewise, for their pull workers */
+    size_t pull_turn;     /* which peer is asked next for jobs of pull workers */
+    int64_t pull_boot;    /* not before */
+    int64_t pull_wait_ms; /* longer each time that nothing came of it */
+    uint64_t pull_seen;   /* what all peers had when that last changed */
+    Buf given;            /* ids that are to be asked for, 8 bytes each */
     size_t given_asked;
     bool given_loading;
     int64_t given_boot;
@@ -61,6 +66,16 @@ typedef struct Share {
 
 /* node_share.c */
 void node_share_mail(Node *node, uint32_t to, const LetterText *text);
+bool node_share_may_give(Node *node, const Head *head);
+/* The head of the lane becomes another's; its id is added to what that one is told. */
+void node_share_give_head(Node *node, Lane *lane, uint32_t to, Buf *ids);
+void node_share_tell_given(Node *node, uint32_t to, const Buf *ids);
+
+/* node_share_pull.c */
+void node_share_pull_heard(Node *node); /* of the peers */
+void node_share_pull_ask(Node *node);
+void node_share_pull_give(Node *node, uint32_t to, const LetterText *text);
+uint64_t node_share_pull_spare(Node *node);
 
 /* node_share_take.c */
 void node_share_take_over(Node *node);

@@ -20,6 +20,7 @@ static const FieldRow rows[] = {
     { 10, offsetof(PeerFacts, at_ms), FIELD_64 },
     { 11, offsetof(PeerFacts, ids), FIELD_64 },
     { 12, offsetof(PeerFacts, settled), FIELD_64 },
+    { 13, offsetof(PeerFacts, pull), FIELD_64 },
     { 40, offsetof(PeerFacts, host), FIELD_SLICE },
     { 41, offsetof(PeerFacts, version), FIELD_SLICE },
     { 42, offsetof(PeerFacts, listen), FIELD_SLICE },

@@ -17,6 +17,7 @@ typedef struct PeerFacts {
     uint32_t slots;
     uint32_t used;
     uint64_t ready; /* jobs that others could have of it now */
+    uint64_t pull;  /* likewise, for pull workers */
     uint32_t draining;
     uint32_t pid;
     uint32_t load[3];   /* of its machine: 1, 5, 15 minutes; in PEER_LOAD_PARTS */

@@ -398,6 +398,7 @@ static void say_facts(Daemon *daemon, Now now)
     link->facts.slots = node.slots;
     link->facts.used = node.slots_used;
     link->facts.ready = node.spare;
+    link->facts.pull = node.pull;
     link->facts.listen = slice_text(daemon->listen);
     link->facts.draining = node.draining || daemon->stop || daemon->leaving;
     buf_clear(&link->loads);
