@@ -5,9 +5,11 @@
  * noticed. Jobs that cannot be delivered are given back at once, as if never taken. */
 #include "serve/api_claims.h"
 
+#include "serve/afar.h"
 #include "serve/api_common.h"
 #include "serve/claim_read.h"
 #include "serve/job_json.h"
+#include "json/json_write.h"
 
 #define WAIT_SLICE_MS    (5 * MS_PER_S)
 #define ANSWER_BYTES_MAX (64u << 20) /* payloads may be large: the rest is given back */
@@ -82,7 +84,8 @@ static void job_out(Exchange *exchange, JsonOut *json, const Job *job)
     char token[CLAIM_TOKEN_BYTES];
     json_object(json, NULL);
     job_members(json, job);
-    json_cstr(json, "token", claim_token(facts->claim_key, job->id, job->attempt, token));
+    const ClaimTaken taken = { job->id, job->attempt, facts->shared ? facts->node : 0 };
+    json_cstr(json, "token", claim_token(facts->claim_key, &taken, token));
     json_duration(json, "lease", claiming->reader.ask.lease_ms);
     json_object_end(json);
 }
@@ -222,22 +225,34 @@ void api_claim(Exchange *exchange)
     send_claim(exchange);
 }
 
-/* --- Renew and finish -------------------------------------------------------------- */
+/* --- Renew and finish ------------------------------------------------------------------
+ *
+ * A worker may ask any node. Items that another one gave it are told to that one first,
+ * node by node, and those of this node last: so that who gets no answer for some of them
+ * can tell all of them again. */
 
-static void told(Exchange *exchange, Call *call)
+typedef struct Telling {
+    EventKind kind;
+    Slice tenant;
+    const JsonIn *items; /* the list, as it was sent */
+    ClaimReader reader;
+    bool *told; /* of each item */
+    size_t *asked;
+    size_t asked_count; /* of which the call that is out speaks */
+} Telling;
+
+static void reply_told(Exchange *exchange)
 {
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
+    const Telling *telling = exchange->state;
     JsonOut json = exchange_json(exchange);
     json_object(&json, NULL);
     json_array(&json, "items");
-    for (size_t i = 0; i < call->count; i++) {
+    for (size_t i = 0; i < telling->reader.item_count; i++) {
+        const ClaimItem *item = &telling->reader.items[i];
         char id[ID_TEXT_BYTES];
         json_object(&json, NULL);
-        json_cstr(&json, "id", id_text(call->items[i].id, id));
-        json_cstr(&json, "status", claim_status_name(call->items[i].status));
+        json_cstr(&json, "id", id_text(item->id, id));
+        json_cstr(&json, "status", claim_status_name(item->status));
         json_object_end(&json);
     }
     json_array_end(&json);
@@ -245,33 +260,150 @@ static void told(Exchange *exchange, Call *call)
     exchange_reply_json(exchange, 200);
 }
 
+/* Which of the items are for this holder; none twice. */
+static void pick_asked(Telling *telling, uint16_t holder)
+{
+    telling->asked_count = 0;
+    for (size_t i = 0; i < telling->reader.item_count; i++) {
+        if (telling->told[i] || telling->reader.holders[i] != holder)
+            continue;
+        telling->told[i] = true;
+        telling->asked[telling->asked_count++] = i;
+    }
+}
+
+static void told(Exchange *exchange, Call *call)
+{
+    const Telling *telling = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    for (size_t i = 0; i < telling->asked_count; i++)
+        telling->reader.items[telling->asked[i]].status = call->items[i].status;
+    reply_told(exchange);
+}
+
+static void tell_here(Exchange *exchange)
+{
+    Telling *telling = exchange->state;
+    pick_asked(telling, 0);
+    if (!telling->asked_count) {
+        reply_told(exchange);
+        return;
+    }
+    Call *call = exchange_call(exchange, CALL_EVENT, told);
+    ClaimItem *items = arena_take(&call->arena, telling->asked_count * sizeof(ClaimItem));
+    for (size_t i = 0; i < telling->asked_count; i++)
+        items[i] = telling->reader.items[telling->asked[i]];
+    call->event.kind = telling->kind;
+    call->event.tenant = telling->tenant;
+    call->event.items = items;
+    call->event.count = telling->asked_count;
+    exchange_send(exchange, call);
+}
+
+static void tell_on(Exchange *exchange);
+
+/* A node that was lost holds nothing any more. */
+static void told_afar(Exchange *exchange, Call *call)
+{
+    const Telling *telling = exchange->state;
+    bool gone = call->err == ERR_NOT_FOUND;
+    Slice statuses = call->question->answer.out;
+    ClaimStatus lost = telling->kind == EVENT_FINISH ? CLAIM_LATE : CLAIM_LOST;
+    if (call->err && !gone) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    for (size_t i = 0; i < telling->asked_count; i++)
+        telling->reader.items[telling->asked[i]].status =
+            !gone && i < statuses.bytes && statuses.data[i] <= CLAIM_LATE
+                ? (ClaimStatus)statuses.data[i]
+                : lost;
+    tell_on(exchange);
+}
+
+static Slice items_text(const Telling *telling, Arena *arena)
+{
+    Buf text = { 0 };
+    size_t index = 0;
+    size_t at = 0;
+    buf_add_text(&text, "{\"items\":[");
+    for (const JsonIn *item = json_in_first(telling->items);
+         item && at < telling->asked_count; item = item->next, index++) {
+        if (telling->asked[at] != index)
+            continue;
+        if (at++)
+            buf_add_char(&text, ',');
+        json_in_write(item, &text);
+    }
+    buf_add_text(&text, "]}");
+    Slice kept = slice_copy(arena, buf_slice(&text));
+    buf_done(&text);
+    return kept;
+}
+
+static void tell_afar(Exchange *exchange, uint16_t holder)
+{
+    Telling *telling = exchange->state;
+    Call *call = exchange_call(exchange, CALL_AFAR, told_afar);
+    pick_asked(telling, holder);
+    call->question = ARENA_NEW(&call->arena, Question);
+    call->question->number = holder;
+    call->question->text = (AfarText){
+        .kind = telling->kind == EVENT_FINISH ? AFAR_FINISH : AFAR_RENEW,
+        .tenant = telling->tenant,
+        .bound = exchange->caller.bound,
+        .body = items_text(telling, &call->arena),
+    };
+    exchange_send(exchange, call);
+}
+
+static void tell_on(Exchange *exchange)
+{
+    const Telling *telling = exchange->state;
+    for (size_t i = 0; i < telling->reader.item_count; i++) {
+        if (telling->told[i] || !telling->reader.holders[i])
+            continue;
+        tell_afar(exchange, telling->reader.holders[i]);
+        return;
+    }
+    tell_here(exchange);
+}
+
 static void tell(Exchange *exchange, EventKind kind)
 {
     Slice tenant = api_tenant(exchange, "default");
     if (!tenant.data)
         return;
-    Call *call = exchange_call(exchange, CALL_EVENT, told);
-    const JsonIn *body = api_body(exchange, &call->arena, false);
+    const JsonIn *body = api_body(exchange, &exchange->arena, false);
     if (!body)
         return;
+    Telling *telling = ARENA_NEW(&exchange->arena, Telling);
     const DaemonFacts *facts = daemon_facts(exchange->daemon);
-    const JobRules rules = { .tenant = tenant,
-                             .tenant_fixed = exchange->caller.bound,
-                             .wall_ms = clock_now().wall_ms,
-                             .payload_bytes_max = facts->payload_bytes_max };
-    ClaimReader reader = { .arena = &call->arena,
-                           .key = facts->claim_key,
-                           .rules = &rules,
-                           .result_bytes_max = facts->result_bytes_max };
-    if (claim_read_items(&reader, body, kind == EVENT_FINISH)) {
-        exchange_problem(exchange, &reader.why);
+    JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
+    *rules = (JobRules){ .tenant = tenant,
+                         .tenant_fixed = exchange->caller.bound,
+                         .wall_ms = clock_now().wall_ms,
+                         .payload_bytes_max = facts->payload_bytes_max };
+    telling->kind = kind;
+    telling->tenant = tenant;
+    telling->reader = (ClaimReader){ .arena = &exchange->arena,
+                                     .key = facts->claim_key,
+                                     .node = facts->shared ? facts->node : 0,
+                                     .rules = rules,
+                                     .result_bytes_max = facts->result_bytes_max };
+    if (claim_read_items(&telling->reader, body, kind == EVENT_FINISH)) {
+        exchange_problem(exchange, &telling->reader.why);
         return;
     }
-    call->event.kind = kind;
-    call->event.tenant = tenant;
-    call->event.items = reader.items;
-    call->event.count = reader.item_count;
-    exchange_send(exchange, call);
+    size_t count = telling->reader.item_count;
+    telling->items = json_in_find(body, "items");
+    telling->told = arena_take(&exchange->arena, (count + 1) * sizeof *telling->told);
+    telling->asked = arena_take(&exchange->arena, (count + 1) * sizeof *telling->asked);
+    exchange->state = telling;
+    tell_on(exchange);
 }
 
 void api_claim_renew(Exchange *exchange)

@@ -356,8 +356,11 @@ static Err read_item(ClaimReader *in, const JsonIn *object, const FieldRule *rul
         snprintf(in->why.pointer, sizeof in->why.pointer, "%s", at);
         return ERR_INVALID;
     }
-    in->item.trusted =
-        claim_token_right(in->key, in->item.id, in->item.attempt, in->token);
+    const ClaimTaken taken = { .id = in->item.id, .attempt = in->item.attempt };
+    uint16_t holder = claim_token_node(in->token);
+    bool far = in->node && holder && holder != in->node;
+    in->item.trusted = !far && claim_token_right(in->key, &taken, in->token);
+    in->holders[in->item_count] = far ? holder : 0;
     in->items[in->item_count++] = in->item;
     return ERR_OK;
 }
@@ -370,6 +373,7 @@ static Err read_list(ClaimReader *in, const JsonIn *list, const FieldRule *rules
     if (list->as.items.count > CLAIM_JOBS_MAX)
         return BAD(in, "invalid_value", "more than %d items at once", CLAIM_JOBS_MAX);
     in->items = arena_take(in->arena, (list->as.items.count + 1) * sizeof *in->items);
+    in->holders = arena_take(in->arena, (list->as.items.count + 1) * sizeof *in->holders);
     size_t index = 0;
     Err err = ERR_OK;
     const JsonIn *item = json_in_first(list);

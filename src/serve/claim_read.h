@@ -11,7 +11,8 @@
 
 typedef struct ClaimReader {
     Arena *arena;
-    const ClaimKey *key;   /* items: by which their tokens are judged */
+    const ClaimKey *key;   /* items: by which their tokens are judged, */
+    uint16_t node;         /* if this node gave the job; 0: there is no other */
     const JobRules *rules; /* items: for the jobs that come with a result */
     uint64_t result_bytes_max;
     Problem why; /* set after an error */
@@ -19,6 +20,7 @@ typedef struct ClaimReader {
     ClaimAsk ask;
     uint32_t max;
     ClaimItem *items;
+    uint16_t *holders; /* of each item: the other node that gave it; 0: this one */
     size_t item_count;
 
     /* Of the item that is being read. */

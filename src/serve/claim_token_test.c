@@ -45,16 +45,36 @@ static void a_token_is_for_one_attempt_and_outlives_a_restart(void **state)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     assert_int_equal(claim_key_load(folder, &again, &why), ERR_OK);
-    claim_token(&key, 4711, 2, token);
-    assert_int_equal(strlen(token), CLAIM_TOKEN_BYTES - 1);
+    const ClaimTaken taken = { .id = 4711, .attempt = 2 };
+    claim_token(&key, &taken, token);
+    assert_int_equal(strlen(token), 32);
     Slice text = slice_text(token);
-    assert_true(claim_token_right(&again, 4711, 2, text));
-    assert_false(claim_token_right(&again, 4711, 3, text));
-    assert_false(claim_token_right(&again, 4712, 2, text));
-    assert_false(claim_token_right(&again, 4711, 2, slice_from(text, 1)));
-    assert_false(claim_token_right(&again, 4711, 2, SLICE_LITERAL("")));
+    assert_int_equal(claim_token_node(text), 0);
+    assert_true(claim_token_right(&again, &taken, text));
+    assert_false(claim_token_right(&again, &(ClaimTaken){ 4711, 3, 0 }, text));
+    assert_false(claim_token_right(&again, &(ClaimTaken){ 4712, 2, 0 }, text));
+    assert_false(claim_token_right(&again, &taken, slice_from(text, 1)));
+    assert_false(claim_token_right(&again, &taken, SLICE_LITERAL("")));
     again.bytes[0] ^= 1;
-    assert_false(claim_token_right(&again, 4711, 2, text));
+    assert_false(claim_token_right(&again, &taken, text));
+}
+
+static void a_token_says_which_node_gave_the_job(void **state)
+{
+    (void)state;
+    const ClaimKey key = { { 7 } };
+    const ClaimTaken taken = { .id = 4711, .attempt = 2, .node = 1023 };
+    char token[CLAIM_TOKEN_BYTES];
+    Slice text = slice_text(claim_token(&key, &taken, token));
+    assert_int_equal(text.bytes, CLAIM_TOKEN_BYTES - 1);
+    assert_int_equal(claim_token_node(text), 1023);
+    assert_true(claim_token_right(&key, &taken, text));
+    token[0] = (char)(token[0] == '0' ? '1' : '0');
+    assert_false(claim_token_right(&key, &taken, text));
+    token[CLAIM_TOKEN_BYTES - 2] = 'x';
+    assert_int_equal(claim_token_node(text), 0);
+    token[CLAIM_TOKEN_BYTES - 4] = 'f'; /* no node has such a number */
+    assert_int_equal(claim_token_node(text), 0);
 }
 
 static void a_damaged_key_is_told(void **state)
@@ -74,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_for_one_attempt_and_outlives_a_restart),
+        cmocka_unit_test(a_token_says_which_node_gave_the_job),
         cmocka_unit_test(a_damaged_key_is_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -156,6 +156,9 @@ static void take_call(Daemon *daemon, Call *call)
     case CALL_WAIT:
         daemon_waiter_add(daemon, call);
         return;
+    case CALL_AFAR:
+        afar_take(relay_afar(daemon), call);
+        return;
     case CALL_SETTLE:
         cluster_settle(daemon, call);
         return;

@@ -26,6 +26,7 @@ typedef enum CallKind {
                    event.table of operations: until that operation ends */
     CALL_TRY,   /* trial: a handler is tried out; answered when the run has ended */
     CALL_PIPELINE, /* order: for the pipeline of directories; answered in it */
+    CALL_AFAR,     /* question: for the daemon of another node; answered in it */
     CALL_SETTLE,   /* settling: answered when the store has what its node accepted (count
                       1), or after a moment: look again. ERR_UNAVAILABLE: that cannot be
                       known, or timeout_ms is over */
@@ -46,6 +47,7 @@ struct Call {
     struct Trial *trial;       /* TRY */
     struct SignalOrder *order; /* PIPELINE; its done and context are the daemon's */
     struct Settling *settling; /* SETTLE */
+    struct Question *question; /* AFAR */
 
     /* The answer. */
     Err err;

@@ -199,7 +199,12 @@ static void take_call(Daemon *daemon, Call *call)
         }
         answer(daemon, call);
         return;
-    case CALL_SETTLE: /* no one else is here */
+    case CALL_AFAR: /* no one else is here */
+        call->err = ERR_NOT_FOUND;
+        call->problem = "node_not_found";
+        answer(daemon, call);
+        return;
+    case CALL_SETTLE: /* likewise */
         call->count = 1;
         answer(daemon, call);
         return;

@@ -407,6 +407,8 @@ void daemon_effect(Daemon *daemon, const Effect *effect)
         return;
     case EFFECT_ERASE:
         runner_erase(daemon->runner, effect->id, effect->attempt);
+        if (daemon->cluster_link)
+            afar_erased(relay_afar(daemon), effect->id, effect->attempt);
         return;
     case EFFECT_DEFINED:
         defined(daemon, effect);

@@ -92,7 +92,7 @@ struct Daemon {
     struct Alerts *alerts;
     struct Security *security; /* tokens */
     struct Notices *notices;
-    struct Relay *relay; /* orders to processors of any node */
+    struct Relay *relay; /* words to other daemons: relay.h, afar.h */
 
     Mailbox calls;   /* from the doors */
     Mailbox answers; /* from the keeper */

@@ -18,6 +18,7 @@ void neighbours_hear(Neighbours *neighbours, const Peer *peers, size_t count,
         *neighbour = (Neighbour){ .number = peers[i].number,
                                   .epoch = peers[i].epoch,
                                   .alive = peer_alive(&peers[i]),
+                                  .fenced = peers[i].fenced,
                                   .ids = peers[i].facts.ids,
                                   .settled = peers[i].facts.settled };
         snprintf(neighbour->sysid, sizeof neighbour->sysid, SLICE_FMT,

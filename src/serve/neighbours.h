@@ -11,6 +11,7 @@ typedef struct Neighbour {
     uint32_t number;
     uint64_t epoch;
     bool alive;
+    bool fenced;      /* it was lost, and what it had is another's */
     uint64_t ids;     /* see PeerFacts */
     uint64_t settled; /* likewise */
     char sysid[NEIGHBOUR_SYSID_BYTES];

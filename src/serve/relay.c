@@ -59,6 +59,7 @@ struct Relay {
     bool loading;
     int64_t loads_boot;
     bool closed;
+    Afar *afar;
 };
 
 Relay *relay_new(Daemon *daemon)
@@ -70,6 +71,7 @@ Relay *relay_new(Daemon *daemon)
     relay->box.wake_context = daemon;
     relay->token = (uint64_t)clock_now().wall_ms
                    << 16; /* unlike those of a life before */
+    relay->afar = afar_new(daemon);
     return relay;
 }
 
@@ -131,6 +133,7 @@ void relay_refuse(Relay *relay)
     if (!relay)
         return;
     relay->closed = true;
+    afar_refuse(relay->afar);
     for (size_t at = 0; map_next(&relay->sent, &at, &entry);) {
         Sent *sent = entry.value;
         if (sent->gather && sent->gather->order) {
@@ -167,13 +170,18 @@ static Ours *ours_new(Relay *relay, SignalKind kind)
     return ours;
 }
 
-static void post(Relay *relay, uint32_t to, const RelayText *text)
+void relay_post(Daemon *daemon, uint32_t to, Slice packed)
+{
+    Event *event = daemon_event(daemon, EVENT_POST);
+    event->number = to;
+    event->body = slice_copy(&daemon->step, packed);
+}
+
+static void post(const Relay *relay, uint32_t to, const RelayText *text)
 {
     Buf packed = { 0 };
     relay_pack(&packed, text);
-    Event *event = daemon_event(relay->daemon, EVENT_POST);
-    event->number = to;
-    event->body = slice_copy(&relay->daemon->step, buf_slice(&packed));
+    relay_post(relay->daemon, to, buf_slice(&packed));
     buf_done(&packed);
 }
 
@@ -232,6 +240,7 @@ void relay_free(Relay *relay)
     mailbox_done(&relay->box);
     map_done(&relay->sent);
     buf_done(&relay->loads);
+    afar_free(relay->afar);
     neighbours_done(&relay->peers);
     mem_free(relay);
 }
@@ -417,6 +426,8 @@ static void take_answer(Relay *relay, const RelayText *text)
 void relay_letter(Daemon *daemon, const Effect *effect)
 {
     RelayText text;
+    if (afar_letter(daemon->relay->afar, effect))
+        return;
     if (daemon->relay->closed || relay_unpack(effect->value, &text))
         return; /* of a version that says it in other words */
     if (text.kind == RELAY_ORDER)
@@ -466,6 +477,11 @@ void relay_peers(Daemon *daemon, const Peer *peers, size_t count)
     tell_pipeline(relay, peers, count);
 }
 
+Afar *relay_afar(const Daemon *daemon)
+{
+    return daemon->relay->afar;
+}
+
 const Neighbours *relay_neighbours(const Daemon *daemon)
 {
     return &daemon->relay->peers;
@@ -506,6 +522,7 @@ void relay_collect(Daemon *daemon, Now now)
     Relay *relay = daemon->relay;
     take_all_done(relay);
     expire(relay, now.boot_ms);
+    afar_collect(relay->afar, now);
     if (!relay->closed)
         ask_loads(relay, now.boot_ms);
 }

@@ -11,6 +11,7 @@
 
 #include "core/effect.h"
 #include "core/peer.h"
+#include "serve/afar.h"
 #include "serve/door.h"
 #include "serve/neighbours.h"
 
@@ -29,6 +30,10 @@ void relay_letter(Daemon *daemon, const Effect *effect);
 /* Who shares the store, as last heard. */
 void relay_peers(Daemon *daemon, const Peer *peers, size_t count);
 const Neighbours *relay_neighbours(const Daemon *daemon);
+Afar *relay_afar(const Daemon *daemon); /* all other questions to them */
+
+/* A letter to the daemon of another node; while events are collected. */
+void relay_post(Daemon *daemon, uint32_t to, Slice packed);
 
 /* Answers become letters; who has waited for too long is told. */
 void relay_collect(Daemon *daemon, Now now);

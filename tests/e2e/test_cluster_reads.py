@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -10,7 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
 from lib.cluster import BIN, Cluster, Server # noqa: E402
-from lib.daemon import Place     # noqa: E402
+from lib.daemon import Place, program # noqa: E402
+from lib.nodes import sysid_of # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
 
@@ -32,7 +34,7 @@ def fixture_place():
 
 @pytest.fixture(name="cluster", scope="module")
 def fixture_cluster(server, place):
-    """Two nodes; the second runs nothing by itself."""
+    """Two nodes; one that is wanted to run something is the only one with slots."""
     nodes = Cluster(server.database("reads"), place.path, 2, "--slots", "2")
     try:
         yield nodes.start()
@@ -56,6 +58,19 @@ class Locked:
 
     def __exit__(self, *_):
         self.psql.communicate("COMMIT;\n", timeout=PATIENCE)
+
+
+def stay(cluster, runs):
+    """Only this one of the nodes starts jobs from now on; the other gives them to it."""
+    for daemon in cluster.daemons:
+        sysid = sysid_of(daemon)
+        action = "resume" if daemon is runs else "drain"
+        answer = daemon.api(PATIENCE).request("POST", f"/nodes/{sysid}/{action}")
+        assert answer.status in (200, 202), answer
+    for daemon in cluster.daemons:
+        path = f"/nodes/{sysid_of(daemon)}"
+        wait_for(lambda a=daemon.api(PATIENCE), p=path, d=daemon is not runs:
+                 a.get(p)["draining"] is d, PATIENCE)
 
 
 def once_there(api, method, path):
@@ -106,3 +121,84 @@ def test_a_job_that_never_was_is_denied(cluster):
     for wrong in (past, future):
         answer = once_there(second, "GET", f"/jobs/{wrong}")
         assert answer.status == 404 and answer.json()["code"] == "job_not_found", answer
+
+
+# --- what jobs printed ------------------------------------------------------------------
+
+LONG = "seq -w 1 120000; echo so it went >&2" # 840 kB: several letters
+
+
+def test_the_log_of_a_job_is_read_at_any_node(cluster):
+    """What a job printed on one node, at another: whole, by stream, followed, by the command."""
+    first, second = cluster.daemons
+    stay(cluster, first)
+    api, other = first.api(PATIENCE), second.api(PATIENCE)
+    id = other.add(command=["sh", "-c", LONG])["id"]
+    assert other.until(id, seconds=PATIENCE)["node"] == sysid_of(first)
+    out = b"".join(b"%06d\n" % n for n in range(1, 120001))
+    for asked in (api, other):
+        assert once_there(asked, "GET", f"/jobs/{id}/log").body == out + b"so it went\n"
+        assert once_there(asked, "GET", f"/jobs/{id}/log?stream=stderr").body == b"so it went\n"
+        answer = once_there(asked, "GET", f"/jobs/{id}/log?stream=stdout&follow=1")
+        assert answer.body == out and answer.headers["Pawl-Attempt"] == "1"
+        assert once_there(asked, "GET", f"/jobs/{id}/log?attempt=2").status == 404
+    done = subprocess.run([program(), "logs", id, "--stderr", "--server",
+                           "unix:" + second.socket()], capture_output=True, check=False,
+                          timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    assert done.stdout + done.stderr == b"so it went\n", done
+
+
+def test_a_log_is_followed_from_another_node(cluster, place):
+    """Over attempts that run on different nodes, until the job is over."""
+    first, second = cluster.daemons
+    stay(cluster, first)
+    goes = place.path / "goes"
+    body = (f"echo try $PAWL_ATTEMPT; while [ ! -e {goes}$PAWL_ATTEMPT ]; do sleep 0.1; done; "
+            "echo end $PAWL_ATTEMPT; [ $PAWL_ATTEMPT = 2 ]")
+    other = second.api(PATIENCE)
+    id = other.add(command=["sh", "-c", body], max_retries=1, retry_delay="PT0.1S")["id"]
+    other.until(id, {"running"}, seconds=PATIENCE)
+    got = []
+    follower = threading.Thread(target=lambda: got.append(
+        once_there(second.api(PATIENCE), "GET", f"/jobs/{id}/log?follow=1")))
+    follower.start()
+    stay(cluster, second)
+    pathlib.Path(f"{goes}1").touch()
+    wait_for(lambda: other.job(id)["attempt"] == 2, PATIENCE)
+    pathlib.Path(f"{goes}2").touch()
+    follower.join(PATIENCE)
+    assert got and got[0].body == b"try 1\nend 1\ntry 2\nend 2\n", got
+    attempts = other.get(f"/jobs/{id}/attempts")["items"]
+    assert [item["node"] for item in attempts] == [sysid_of(first), sysid_of(second)]
+    answer = once_there(first.api(PATIENCE), "GET", f"/jobs/{id}/log?attempt=2")
+    assert answer.body == b"try 2\nend 2\n"
+
+
+def test_a_job_that_is_removed_leaves_no_log_anywhere(cluster):
+    """Where it ran, too, whoever removes it."""
+    first, second = cluster.daemons
+    stay(cluster, first)
+    other = second.api(PATIENCE)
+    id = other.add(command=["echo", "traces"])["id"]
+    other.until(id, seconds=PATIENCE)
+    assert any((first.data / "logs").rglob(f"{id}.*"))
+    assert once_there(other, "DELETE", f"/jobs/{id}").status in (200, 204)
+    wait_for(lambda: not any((first.data / "logs").rglob(f"{id}.*")), PATIENCE)
+
+
+def test_a_log_on_a_node_that_is_down_is_not_taken_for_empty(cluster):
+    """503 with the name of the node that has it; it is read again once that is back."""
+    first, second = cluster.daemons
+    stay(cluster, first)
+    other = second.api(PATIENCE)
+    id = other.add(command=["echo", "kept"])["id"]
+    other.until(id, seconds=PATIENCE)
+    first.kill()
+    try:
+        answer = other.request("GET", f"/jobs/{id}/log")
+        assert answer.status == 503 and answer.json()["code"] == "node_unreachable", answer
+        assert sysid_of(first) in answer.json()["detail"]
+        assert other.request("GET", f"/jobs/{id}").json()["state"] == "done"
+    finally:
+        first.start()
+    assert once_there(other, "GET", f"/jobs/{id}/log").body == b"kept\n"
