@@ -529,7 +529,7 @@ size_t node_schedule_count(const Node *node)
 
 NodeFacts node_facts(const Node *node)
 {
-    return (NodeFacts){
+    NodeFacts facts = {
         .spare = node_share_spare(node),
         .pull = node_share_pull(node),
         .slots = node_slots(node),
@@ -543,6 +543,8 @@ NodeFacts node_facts(const Node *node)
         .draining = node->draining,
         .drained = node->drain.asked,
     };
+    node_share_count(node, &facts);
+    return facts;
 }
 
 uint64_t node_ids_pass(Node *node, int64_t wall_ms)

@@ -118,9 +118,12 @@ typedef struct NodeFacts {
     uint64_t late;   /* results refused */
     uint64_t lapsed; /* leases of pull workers that ended without a result */
     bool draining;
-    bool drained;   /* someone has asked for it: see node_drain.h */
-    uint64_t spare; /* jobs that other nodes could have of it */
-    uint64_t pull;  /* likewise, for their pull workers */
+    bool drained;         /* someone has asked for it: see node_drain.h */
+    uint64_t spare;       /* jobs that other nodes could have of it */
+    uint64_t pull;        /* likewise, for their pull workers */
+    uint32_t nodes;       /* that are alive and share the store, itself among them, */
+    uint64_t nodes_slots; /* and their slots, as last heard */
+    uint64_t nodes_used;
 } NodeFacts;
 NodeFacts node_facts(const Node *node);
 

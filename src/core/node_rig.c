@@ -225,6 +225,10 @@ static void store_op(Rig *rig, const Op *op, uint32_t node)
 {
     rig->operations++;
     rig->fences += op->kind == OP_FENCE;
+    rig->given += op->kind == OP_GIVE;
+    rig->mails += op->kind == OP_MAIL;
+    if (op->kind == OP_MAIL)
+        rig->last_mail = slice_copy(&rig->arena, op->value);
     switch (op->kind) {
     case OP_ADD:
         store_add(rig, op->job);
@@ -362,6 +366,10 @@ static void look_up(Rig *rig, const Effect *effect)
         answer.next_due_ms = found[i]->dt_ms;
         break;
     }
+    if (effect->what == WANT_INBOX && rig->letter.body.bytes) {
+        answer.letter = arena_copy(&rig->arena, &rig->letter, sizeof rig->letter);
+        rig->letter = (Letter){ 0 };
+    }
     if (effect->what == WANT_UNIQUE)
         rig_look_up_keys(rig, effect, &answer);
     if (effect->what == WANT_MATCH && !answer.err)
@@ -437,6 +445,8 @@ void rig_answer(Rig *rig)
                                   .next_due_ms = answer->next_due_ms,
                                   .after = answer->after,
                                   .cursor = answer->cursor,
+                                  .letters = answer->letter,
+                                  .letter_count = answer->letter != NULL,
                                   .value = answer->value },
                                 { .kind = EVENT_APPLIED, .number = answer->number } };
             one_step(rig, events, 2);

@@ -25,6 +25,7 @@ typedef struct RigAnswer {
     Slice value;
     AfterCount *after;
     JobId cursor;
+    Letter *letter; /* NULL: none */
 } RigAnswer;
 
 typedef struct RigKey {
@@ -67,6 +68,10 @@ typedef struct Rig {
     uint64_t operations;
     uint64_t starts;
     uint64_t fences; /* of other nodes */
+    uint64_t given;  /* jobs, to other nodes */
+    uint64_t mails;  /* to them */
+    Slice last_mail;
+    Letter letter; /* comes with the next look into the inbox; no bytes: none */
 
     bool shared;       /* the next node of rig_reopen is one of several */
     bool hold_answers; /* questions are looked up, but not answered until rig_answer */

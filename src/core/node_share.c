@@ -192,6 +192,12 @@ static uint32_t free_slots(const Node *node)
     return slots > node->slots_used ? slots - node->slots_used : 0;
 }
 
+/* The store has more of it than is known here. */
+static bool lane_is_loading(const Lane *lane)
+{
+    return !lane_count(lane) && !lane->shut && (lane->more || lane->loading);
+}
+
 static uint64_t spare(Node *node)
 {
     uint64_t ready = 0;
@@ -199,6 +205,8 @@ static uint64_t spare(Node *node)
     for (size_t at = 0; map_next(&node->lanes, &at, &entry);)
         if (lane_gives(node, entry.value))
             ready += lane_count(entry.value);
+        else if (node->draining && lane_is_loading(entry.value))
+            ready++;
     uint64_t own = node->draining ? 0 : free_slots(node);
     return ready > own ? ready - own : 0;
 }
@@ -206,6 +214,22 @@ static uint64_t spare(Node *node)
 uint64_t node_share_spare(const Node *node)
 {
     return node->share ? node->share->spare : 0;
+}
+
+void node_share_count(const Node *node, NodeFacts *facts)
+{
+    const Share *share = node->share;
+    facts->nodes = 1;
+    facts->nodes_slots = facts->slots;
+    facts->nodes_used = facts->slots_used;
+    for (size_t i = 0; share && i < share->peer_count; i++) {
+        const Peer *peer = &share->peers[i];
+        if (peer->number == node->options.number || !peer_alive(peer))
+            continue;
+        facts->nodes++;
+        facts->nodes_slots += peer->facts.slots;
+        facts->nodes_used += peer->facts.used;
+    }
 }
 
 uint64_t node_share_pull(const Node *node)

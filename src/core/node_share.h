@@ -55,5 +55,6 @@ void node_share_looked_owed(Node *node, bool looked);
 /* Jobs that others could have of this node now. */
 uint64_t node_share_spare(const Node *node); /* after its last step */
 uint64_t node_share_pull(const Node *node);  /* likewise, for their pull workers */
+void node_share_count(const Node *node, NodeFacts *facts); /* nodes and their slots */
 
 #endif

@@ -240,6 +240,7 @@ typedef struct Numbers {
     NodeFacts node;
     uint64_t states[JOB_STATES];
     const Exchange *exchange;
+    uint64_t stored; /* not final, of all tenants, as the store has it */
     JsonOut json;
     Slice queue_tenant; /* the queue whose counts are coming in */
     Slice queue;
@@ -283,6 +284,7 @@ static void close_queue(Numbers *numbers)
 static void take_count(void *context, const LaneCount *count)
 {
     Numbers *numbers = context;
+    numbers->stored += state_in(count->state, STATES_FINAL) ? 0 : count->count;
     if (!api_sees(numbers->exchange, count->tenant))
         return;
     if (!slice_equal(numbers->queue, count->queue) ||
@@ -328,9 +330,21 @@ static void node_numbers_json(JsonOut *json, const Numbers *numbers)
     json_int(json, "total", numbers->node.slots);
     json_int(json, "used", numbers->node.slots_used);
     json_object_end(json);
+    json_object(json, "cluster");
+    json_int(json, "nodes", numbers->node.nodes);
+    json_int(json, "slots", (int64_t)numbers->node.nodes_slots);
+    json_int(json, "used", (int64_t)numbers->node.nodes_used);
+    json_object_end(json);
     totals_json(json, &numbers->totals);
     json_int(json, "journal_lag_bytes", (int64_t)numbers->totals.journal_lag_bytes);
     json_int(json, "late_results", (int64_t)numbers->node.late);
+}
+
+/* What one node counts by itself misses what others add and end. */
+static uint64_t all_unfinished(const Numbers *numbers)
+{
+    bool shared = daemon_facts(numbers->exchange->daemon)->shared;
+    return shared ? numbers->stored : numbers->unfinished;
 }
 
 static uint64_t own_unfinished(const Numbers *numbers)
@@ -357,7 +371,7 @@ static void read_numbers(Call *call, Store *store)
     states_json(json, "jobs", numbers->states, true);
     bool bound = exchange->caller.bound;
     json_int(json, "unfinished",
-             (int64_t)(bound ? own_unfinished(numbers) : numbers->unfinished));
+             (int64_t)(bound ? own_unfinished(numbers) : all_unfinished(numbers)));
     if (!bound)
         node_numbers_json(json, numbers);
     json_int(json, "uptime_ms", clock_now().wall_ms - facts->started_ms);

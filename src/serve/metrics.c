@@ -300,7 +300,7 @@ void metrics_write(Buf *out, const Metrics *metrics, const NodeFacts *node)
         node->slots > node->slots_used ? node->slots - node->slots_used : 0;
     buf_printf(out, "pawl_slots{state=\"used\"} %u\npawl_slots{state=\"free\"} %u\n",
                node->slots_used, free_slots);
-    gauge(out, "pawl_nodes", "nodes that are alive", 1);
+    gauge(out, "pawl_nodes", "nodes that are alive", node->nodes);
     counter(out, "pawl_leases_expired_total", "leases that ended without a result",
             (double)node->lapsed);
     counter(out, "pawl_late_results_total", "results refused because they came too late",
