@@ -312,7 +312,7 @@ static void settle_refuse(Call *call, const char *problem, const char *text)
     call->done(call);
 }
 
-void cluster_close(Daemon *daemon)
+void cluster_stop(Daemon *daemon)
 {
     ClusterLink *link = daemon->cluster_link;
     if (!link)
@@ -320,17 +320,70 @@ void cluster_close(Daemon *daemon)
     link->stop = true;
     if (link->running)
         pthread_join(link->thread, NULL);
+    link->running = false;
+    for (Call *call = link->settling; call;) {
+        Call *next = (Call *)(void *)call->mail.next;
+        settle_refuse(call, "draining", "the daemon is closing");
+        call = next;
+    }
+    link->settling = NULL;
+}
+
+static void count_running(void *context, const RunningJob *job)
+{
+    (void)job;
+    ++*(size_t *)context;
+}
+
+/* Nothing here needs the lease: no attempt runs, and no processor holds units, which
+ * would be taken from it. */
+static bool is_idle(const Daemon *daemon)
+{
+    size_t running = 0;
+    node_running(daemon->node, count_running, &running);
+    return !running && !relay_loads(daemon).bytes;
+}
+
+bool cluster_may_leave(const Daemon *daemon)
+{
+    if (!daemon->cluster_link || is_idle(daemon) || !node_facts(daemon->node).spare)
+        return true;
+    const Neighbours *all = relay_neighbours(daemon);
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].alive)
+            return false;
+    return true;
+}
+
+static void give_lease_back(Daemon *daemon)
+{
+    ClusterLink *link = daemon->cluster_link;
+    Error why = { 0 };
+    NodeRow row;
+    if (!daemon->keeper || !daemon->stop || link->again || !is_idle(daemon) ||
+        keeper_applied(daemon->keeper) < journal_end(daemon->journal))
+        return;
+    link->lease_ms = 0;
+    if (renew(link, &row, &why))
+        log_event(LOG_WARN, "node.lease_kept", "why=\"%s\"", why.text);
+    else
+        log_event(LOG_INFO, "node.left",
+                  "sysid=%s msg=\"its lease is given back: others take over what waits\"",
+                  daemon->identity.sysid);
+}
+
+void cluster_close(Daemon *daemon)
+{
+    ClusterLink *link = daemon->cluster_link;
+    if (!link)
+        return;
+    give_lease_back(daemon);
     for (Mail *mail = mailbox_take(&link->box); mail;) {
         Mail *next = mail->next;
         news_free((ClusterNews *)(void *)mail);
         mail = next;
     }
     free_used(link);
-    for (Call *call = link->settling; call;) {
-        Call *next = (Call *)(void *)call->mail.next;
-        settle_refuse(call, "draining", "the daemon is closing");
-        call = next;
-    }
     store_close(link->store);
     buf_done(&link->loads);
     mailbox_done(&link->box);

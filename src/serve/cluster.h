@@ -26,7 +26,17 @@ MUST_CHECK Err cluster_begin(Daemon *daemon, Error *why);
 MUST_CHECK Err cluster_join(Daemon *daemon, Error *why);
 
 void cluster_start(Daemon *daemon); /* the thread */
+void cluster_stop(Daemon *daemon);  /* it ends; the lease goes on */
+
+/* After the keeper. A node that was told to stop, of which nothing is left running and
+ * all is in the store, gives its lease back: others take over at once what waits here.
+ * Else they wait for the end of the lease: until then the next start finds all its own.
+ */
 void cluster_close(Daemon *daemon);
+
+/* Told to stop: whether it would give its lease back, or has given away what waits here
+ * as far as others take it. */
+bool cluster_may_leave(const Daemon *daemon);
 
 uint32_t cluster_owner(const Daemon *daemon);  /* for loads; 0: not shared */
 void cluster_collect(Daemon *daemon, Now now); /* what it found becomes events */

@@ -588,8 +588,9 @@ void daemon_close(Daemon *daemon)
     daemon->not_ready = NOT_DRAINING;
     if (cluster_must_restart(daemon))
         answer_adds(daemon);
-    cluster_close(daemon);
+    cluster_stop(daemon);
     keeper_stop(daemon->keeper);
+    cluster_close(daemon);
     reader_close(daemon->reader);
     close_http(daemon);
     if (daemon->runner) /* a start may have ended anywhere before */

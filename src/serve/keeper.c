@@ -422,6 +422,11 @@ void keeper_stop(Keeper *keeper)
     pthread_join(keeper->thread, NULL);
 }
 
+uint64_t keeper_applied(const Keeper *keeper)
+{
+    return keeper->applied;
+}
+
 void keeper_free(Keeper *keeper)
 {
     if (!keeper)

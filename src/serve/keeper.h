@@ -78,6 +78,7 @@ void keeper_wake(Keeper *keeper); /* more is durable */
 void keeper_hurry(Keeper *keeper, uint64_t position);
 void keeper_ask(Keeper *keeper, Ask *ask);
 void keeper_stop(Keeper *keeper); /* ingests what is durable, then ends its thread */
+uint64_t keeper_applied(const Keeper *keeper); /* after that: how far the store came */
 void keeper_free(Keeper *keeper); /* after that, when no one wakes it any more */
 
 void ask_free(Ask *ask);

@@ -12,6 +12,7 @@
 #include <signal.h>
 
 #define STOP_FLUSH_MS    (5 * MS_PER_S) /* for the last answers to be durable */
+#define HAND_OVER_MS     (2 * MS_PER_S) /* for what waits to be given to other nodes */
 #define SECOND_SIGNAL_MS 300
 #define SETTLE_MS        500            /* for the last answers to be read, leaving */
 #define CROWD_MIN        8              /* calls that were answered at once */
@@ -95,7 +96,9 @@ static bool may_leave(Daemon *daemon, Now now)
     if (daemon->stop == STOP_DRAIN && running && since_ms < SECOND_SIGNAL_MS)
         return false;
     if (daemon->stop == STOP_DRAIN)
-        return flushed(daemon) || since_ms > STOP_FLUSH_MS;
+        return (flushed(daemon) &&
+                (cluster_may_leave(daemon) || since_ms > HAND_OVER_MS)) ||
+               since_ms > STOP_FLUSH_MS;
     if (!running)
         return flushed(daemon);
     int64_t grace_ms = node_settings(daemon->node)->grace_ms;
@@ -254,10 +257,13 @@ static void take_signal(Daemon *daemon, int number)
         log_event(LOG_INFO, "daemon.stopping",
                   "msg=\"%u running jobs go on; the next start takes them over\"",
                   running);
-        if (daemon->options.drain_ms)
+        if (daemon->options.drain_ms) {
             leave(daemon);
-        else
+        } else {
             daemon->stop = STOP_DRAIN;
+            if (daemon->cluster_link) /* what waits is given to others */
+                daemon_event(daemon, EVENT_DRAIN)->flag = true;
+        }
     }
     run_turn(daemon);
 }
