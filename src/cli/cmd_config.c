@@ -122,7 +122,7 @@ static int get(Cli *cli)
         if (!value)
             code = cli_fail(cli,
                             (Fault){ CLI_NOT_FOUND, "setting_not_found",
-                                     "all settings: pawl config show" },
+                                     "all settings: pawl config get" },
                             "there is no setting \"%s\"", name.data);
         else if (cli->json)
             doc_write(value, &out);

@@ -18,6 +18,9 @@ static int follow(Watch *watch, const char *id, int64_t attempt)
     } else {
         end = watch_read(watch, id, &job);
         int64_t last = job ? doc_int(job, "attempt", 0) : 0;
+        if (job && !last)
+            cli_note("job %s has not started yet: waiting (pawl explain %s says why)", id,
+                     id);
         if (job)
             doc_free(job);
         job = NULL;

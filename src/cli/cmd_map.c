@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/times.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ typedef struct Map {
     Buf body;    /* NDJSON of those that are not sent yet */
     size_t jobs; /* all of them */
     size_t sent;
-    char group[64];
+    const char *group;
+    char own_group[64];
     Arena arena;
     Progress progress;
     Progress told;
@@ -203,8 +205,16 @@ static int exit_of(const Progress *progress)
 
 static int detached(const Map *map)
 {
-    cli_note("the jobs go on; see them: pawl ls group:%s", map->group);
-    return CLI_DONE;
+    cli_note("detached; the jobs go on. See them: pawl ls group:%s", map->group);
+    return CLI_SIGNAL_BASE + SIGINT;
+}
+
+static int ended(const Map *map)
+{
+    if (map->progress.failed)
+        cli_note("%zu of %zu failed; see them: pawl ls group:%s state:failed,rejected",
+                 map->progress.failed, map->progress.total, map->group);
+    return exit_of(&map->progress);
 }
 
 static int follow(Map *map)
@@ -235,17 +245,16 @@ static int follow(Map *map)
     buf_done(&path);
     if (code)
         return code;
-    return over ? exit_of(&map->progress) : detached(map);
+    return over ? ended(map) : detached(map);
 }
 
 int cmd_map(Cli *cli)
 {
     const char *group = args_value(&cli->args, "group");
     Map map = { .cli = cli, .since_boot = clock_now().boot_ms };
-    snprintf(map.group, sizeof map.group, "map-%lld-%d", (long long)clock_now().wall_ms,
-             (int)getpid());
-    if (group)
-        snprintf(map.group, sizeof map.group, "%s", group);
+    snprintf(map.own_group, sizeof map.own_group, "map-%lld-%d",
+             (long long)clock_now().wall_ms, (int)getpid());
+    map.group = group ? group : map.own_group;
     int code = add_jobs(&map);
     if (!code && !map.jobs)
         code = cli_fail(cli,

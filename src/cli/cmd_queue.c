@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #define QUEUES_PATH "/api/v1/queues"
-#define LABEL_WIDTH 18
 
 static const VerbSet queue_verbs;
 
@@ -71,27 +70,6 @@ static int ls(Cli *cli)
 }
 
 /* --- One --------------------------------------------------------------------------- */
-
-static void say(const Cli *cli, const Doc *queue)
-{
-    Buf out = { 0 };
-    Arena arena = { 0 };
-    for (const Doc *field = doc_first(queue); field; field = doc_next(field)) {
-        Buf text = { 0 };
-        doc_show_setting(field, &text);
-        if (!doc_is_null(field)) {
-            buf_printf(&out, "%s%-*s%s", term_on(&cli->out, COLOUR_DIM), LABEL_WIDTH,
-                       slice_cstr(&arena, doc_key(field)),
-                       term_off(&cli->out, COLOUR_DIM));
-            safe_add(&out, buf_slice(&text));
-            buf_add_char(&out, '\n');
-        }
-        buf_done(&text);
-    }
-    cli_print(&out);
-    buf_done(&out);
-    arena_done(&arena);
-}
 
 static int call(Cli *cli, const char *method, const char *rest, Slice body)
 {
@@ -238,7 +216,7 @@ static int clear(Cli *cli)
     else if (!code && cli->json)
         cli_print_json(buf_slice(&response.body));
     else if (!code && !doc_parse(buf_slice(&response.body), &answer, NULL))
-        say(cli, answer);
+        verb_fields(cli, answer);
     if (answer)
         doc_free(answer);
     response_done(&response);
@@ -262,7 +240,7 @@ static const VerbSet queue_verbs = { .command = "queue",
                                      .count = sizeof verbs / sizeof *verbs,
                                      .otherwise = "ls",
                                      .path = QUEUES_PATH,
-                                     .say = say };
+                                     .say = verb_fields };
 
 int cmd_queue(Cli *cli)
 {

@@ -101,7 +101,13 @@ static int set(Cli *cli)
     return code;
 }
 
+static int show(Cli *cli)
+{
+    return verb_show(cli, &resource_verbs);
+}
+
 static const Verb verbs[] = { { "ls", 1, 1, ls, NULL, NULL },
+                              { "show", 2, 2, show, NULL, NULL },
                               { "set", 2, 2, set, NULL, NULL },
                               { "rm", 2, 2, NULL, "DELETE", "" } };
 

@@ -166,8 +166,14 @@ static int add(Cli *cli)
     return code;
 }
 
+static int show(Cli *cli)
+{
+    return verb_show(cli, &schedule_verbs);
+}
+
 static const Verb verbs[] = {
     { "ls", 1, 1, ls, NULL, NULL },
+    { "show", 2, 2, show, NULL, NULL },
     { "add", 2, SIZE_MAX, add, NULL, NULL },
     { "rm", 2, 2, NULL, "DELETE", "" },
     { "pause", 2, 2, NULL, "POST", "/pause" },

@@ -8,7 +8,9 @@
 #include "base/json_out.h"
 #include "base/times.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define QUEUES_SHOWN 8 /* more do not fit on one screen */
 
@@ -80,6 +82,15 @@ static void add_head(const Status *status, Buf *out)
     buf_add_char(out, '\n');
 }
 
+/* Running jobs are counted over all nodes, so their slots are too. */
+static int64_t slots_of_all(const Doc *nodes)
+{
+    int64_t slots = 0;
+    for (const Doc *node = doc_first(nodes); node; node = doc_next(node))
+        slots += doc_int(node, "slots", 0);
+    return slots;
+}
+
 static void add_counts(const Status *status, Buf *out)
 {
     static const char *const states[] = {
@@ -87,7 +98,7 @@ static void add_counts(const Status *status, Buf *out)
         "paused", "halted",  "done",     "failed",   "rejected", "cancelled",
     };
     const Doc *jobs = doc_get(status->stats, "jobs");
-    const Doc *node = doc_at(doc_get(status->nodes, "items"), 0);
+    int64_t slots = slots_of_all(doc_get(status->nodes, "items"));
     const Term *term = &status->cli->out;
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         int64_t count = doc_int(jobs, states[i], 0);
@@ -97,8 +108,8 @@ static void add_counts(const Status *status, Buf *out)
         Colour colour = count ? term_state_colour(states[i]) : COLOUR_PLAIN;
         buf_printf(out, "  %s%s %lld%s", term_on(term, colour), states[i],
                    (long long)count, term_off(term, colour));
-        if (i == 1 && doc_int(node, "slots", 0))
-            buf_printf(out, "/%lld", (long long)doc_int(node, "slots", 0));
+        if (i == 1 && slots)
+            buf_printf(out, "/%lld", (long long)slots);
     }
     buf_add_char(out, '\n');
 }
@@ -111,28 +122,55 @@ static bool only_default(const Doc *queues)
     return true;
 }
 
+/* What is wrong, and the command that shows or mends it. */
+static void warn(const Status *status, Buf *out, const char *format, ...)
+{
+    const Term *term = &status->cli->out;
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    buf_printf(out, "  %s!%s ", term_on(term, COLOUR_YELLOW),
+               term_off(term, COLOUR_YELLOW));
+    safe_add(out, slice_text(text));
+    buf_add_char(out, '\n');
+}
+
+static void add_nodes_trouble(const Status *status, Buf *out)
+{
+    bool off = false;
+    const Doc *node = doc_first(doc_get(status->nodes, "items"));
+    for (; node; node = doc_next(node)) {
+        Slice sysid = doc_text(node, "sysid");
+        off =
+            off || (!doc_is_null(doc_get(node, "enabled")) && !doc_bool(node, "enabled"));
+        if (doc_bool(node, "draining"))
+            warn(status, out,
+                 "node " SLICE_FMT " is drained    pawl node resume " SLICE_FMT,
+                 SLICE_ARG(sysid), SLICE_ARG(sysid));
+    }
+    if (off)
+        warn(status, out, "no job is started    pawl config set enabled=true");
+}
+
 static void add_trouble(const Status *status, Buf *out)
 {
     bool all = !status->cli->client.tenant;
     const char *whose =
         all && !only_default(doc_get(status->stats, "queues")) ? " --tenant '*'" : "";
     const Doc *jobs = doc_get(status->stats, "jobs");
-    const Term *term = &status->cli->out;
-    const char *on = term_on(term, COLOUR_YELLOW);
-    const char *off = term_off(term, COLOUR_YELLOW);
     int64_t bad = doc_int(jobs, "failed", 0) + doc_int(jobs, "rejected", 0);
-    if (!status->ready) {
-        buf_printf(out, "  %s!%s not ready: ", on, off);
-        safe_add(out, buf_slice(&status->readiness));
-        buf_add_char(out, '\n');
-    }
+    if (!status->ready)
+        warn(status, out, "not ready: " SLICE_FMT,
+             SLICE_ARG(buf_slice(&status->readiness)));
+    add_nodes_trouble(status, out);
     if (bad)
-        buf_printf(out,
-                   "  %s!%s %lld failed or rejected    pawl ls state:failed,rejected%s\n",
-                   on, off, (long long)bad, whose);
+        warn(status, out, "%lld failed or rejected    pawl ls state:failed,rejected%s",
+             (long long)bad, whose);
     if (doc_int(jobs, "blocked", 0))
-        buf_printf(out, "  %s!%s %lld blocked    pawl ls state:blocked%s\n", on, off,
-                   (long long)doc_int(jobs, "blocked", 0), whose);
+        warn(status, out, "%lld blocked    pawl ls state:blocked%s",
+             (long long)doc_int(jobs, "blocked", 0), whose);
 }
 
 static bool several_tenants(const Doc *queues)
@@ -144,8 +182,57 @@ static bool several_tenants(const Doc *queues)
     return false;
 }
 
+/* What a queue's columns count. */
+static const char *const counted[][3] = {
+    { "ready" },
+    { "running", "paused" },
+    { "deferred", "retrying" },
+    { "blocked", "held", "halted" },
+    { "failed", "rejected" },
+};
+#define COUNTED (sizeof counted / sizeof *counted)
+
+static int64_t count_of(const Doc *queue, size_t column)
+{
+    const Doc *jobs = doc_get(queue, "jobs");
+    int64_t count = 0;
+    for (size_t i = 0; i < 3 && counted[column][i]; i++)
+        count += doc_int(jobs, counted[column][i], 0);
+    return count;
+}
+
+typedef struct QueueLine {
+    const Doc *queue;
+    size_t at;      /* in the answer, which is sorted by name */
+    int64_t counts; /* of all columns */
+} QueueLine;
+
+static int busier_first(const void *a, const void *b)
+{
+    const QueueLine *one = a, *other = b;
+    if (one->counts != other->counts)
+        return one->counts < other->counts ? 1 : -1;
+    return one->at < other->at ? -1 : 1;
+}
+
+static QueueLine *lines_of(const Doc *queues, size_t *out_count)
+{
+    size_t count = 0, capacity = 0;
+    QueueLine *lines = NULL;
+    for (const Doc *queue = doc_first(queues); queue; queue = doc_next(queue)) {
+        QueueLine *line = &MEM_PUSH(lines, count, capacity);
+        *line = (QueueLine){ .queue = queue, .at = count };
+        for (size_t i = 0; i < COUNTED; i++)
+            line->counts += count_of(queue, i);
+    }
+    if (count > QUEUES_SHOWN)
+        qsort(lines, count, sizeof *lines, busier_first);
+    *out_count = count;
+    return lines;
+}
+
 /* Of each queue what waits, what runs, and what went wrong; and whose it is, where that
- * is a question. */
+ * is a question. When there are too many, the busiest ones. */
 static void add_queues(const Status *status, Buf *out)
 {
     static const Column columns[] = {
@@ -157,37 +244,28 @@ static void add_queues(const Status *status, Buf *out)
         { .title = "BLOCKED", .right = true },
         { .title = "FAILED", .right = true },
     };
-    static const char *const counted[][3] = {
-        { "ready" },
-        { "running", "paused" },
-        { "deferred", "retrying" },
-        { "blocked", "held", "halted" },
-        { "failed", "rejected" },
-    };
     Table table;
     const Doc *queues = doc_get(status->stats, "queues");
     bool several = several_tenants(queues);
     size_t skipped = several ? 0 : 1;
+    size_t count;
+    QueueLine *lines = lines_of(queues, &count);
     table_init(&table, columns + skipped, sizeof columns / sizeof *columns - skipped);
-    const Doc *queue = doc_first(queues);
-    for (; queue && table_rows(&table) < QUEUES_SHOWN; queue = doc_next(queue)) {
-        const Doc *jobs = doc_get(queue, "jobs");
+    for (size_t i = 0; i < count && i < QUEUES_SHOWN; i++) {
         if (several)
-            table_add(&table, COLOUR_PLAIN, doc_text(queue, "tenant"));
-        table_add(&table, COLOUR_PLAIN, doc_text(queue, "queue"));
-        for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
-            int64_t count = 0;
-            for (size_t k = 0; k < 3 && counted[i][k]; k++)
-                count += doc_int(jobs, counted[i][k], 0);
-            table_addf(&table, COLOUR_PLAIN, "%lld", (long long)count);
-        }
+            table_add(&table, COLOUR_PLAIN, doc_text(lines[i].queue, "tenant"));
+        table_add(&table, COLOUR_PLAIN, doc_text(lines[i].queue, "queue"));
+        for (size_t column = 0; column < COUNTED; column++)
+            table_addf(&table, COLOUR_PLAIN, "%lld",
+                       (long long)count_of(lines[i].queue, column));
     }
-    if (table_rows(&table)) {
+    if (count) {
         buf_add_char(out, '\n');
         table_print(&table, &status->cli->out, out);
     }
-    if (queue)
-        buf_add_text(out, "... and more: pawl status --json\n");
+    if (count > QUEUES_SHOWN)
+        buf_printf(out, "... and %zu more: pawl queue ls\n", count - QUEUES_SHOWN);
+    mem_free(lines);
     table_done(&table);
 }
 

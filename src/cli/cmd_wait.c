@@ -175,6 +175,8 @@ int cmd_wait(Cli *cli)
     int code = pages_ids(cli, &ids, &count);
     if (code)
         return code;
+    if (!count)
+        cli_note("no job matches: nothing to wait for");
     int64_t now = clock_now().boot_ms;
     Waiting waiting = {
         .cli = cli,

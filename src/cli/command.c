@@ -334,11 +334,11 @@ const Command commands[] = {
             "@hourly, @daily, @weekly, @monthly, @yearly, or @every DURATION. Each "
             "planned time adds one job, which shows the schedule's name (pawl ls "
             "schedule:NAME).\n"
-            "VERB is rm, pause, resume, trigger (add its job now) or preview.",
+            "VERB is show, rm, pause, resume, trigger (add its job now) or preview.",
         .options = { schedule_options },
         .need = NEED_SERVER,
         .operand = OPERAND_WORDS,
-        .operand_words = "ls add rm pause resume trigger preview",
+        .operand_words = "ls show add rm pause resume trigger preview",
         .run = cmd_schedule,
     },
     {
@@ -362,7 +362,7 @@ const Command commands[] = {
     {
         .name = "resource",
         .summary = "show and change scarce things that jobs share",
-        .usage = "ls | set KEY [options] | rm KEY",
+        .usage = "ls | show KEY | set KEY [options] | rm KEY",
         .example = "pawl resource set licence --list a,b,c\n"
                    "pawl resource set memory --quantity 64\n"
                    "pawl resource ls",
@@ -374,7 +374,7 @@ const Command commands[] = {
         .options = { resource_options },
         .need = NEED_SERVER,
         .operand = OPERAND_WORDS,
-        .operand_words = "ls set rm",
+        .operand_words = "ls show set rm",
         .run = cmd_resource,
     },
     {

@@ -7,7 +7,7 @@
 
 const Option global_options[] = {
     { "server", 0, "URL|unix:PATH",
-      "the daemon to ask (default: $PAWL_SERVER, the socket "
+      "the daemon to ask (default: $PAWL_SERVER, in a job its own one, the socket "
       "in the data directory, http://127.0.0.1:7420)" },
     { "data", 0, "DIR",
       "the data directory (default: $PAWL_DATA, $XDG_STATE_HOME/pawl, "
@@ -251,9 +251,10 @@ const Option schedule_options[] = {
     { "tz", 0, "ZONE", "add: the time zone, e.g. Europe/Paris (default: UTC)" },
     { "type", 0, "TYPE", "add: jobs of this type" },
     { "payload", 0, "TEXT", "add: what the jobs read" },
-    { "missed", 0, "POLICY", "add: times that were missed: skip, once or all" },
+    { "missed", 0, "POLICY", "add: times that were missed: skip (default), once or all" },
     { "overlap", 0, "POLICY",
-      "add: while the job before is not done: allow, skip, queue or replace" },
+      "add: while the job before is not done: allow (default), skip, queue or "
+      "replace" },
     { "paused", 0, NULL, "add: not before it is resumed" },
     { "queue", 'q', "QUEUE", "add: the queue of its jobs" },
     { "priority", 'p', "N", "add: larger first" },
@@ -264,6 +265,8 @@ const Option schedule_options[] = {
     { "tag", 't', "TAG", "add: a tag; may stand several times" },
     { "env", 0, "NAME=VALUE", "add: a variable; may stand several times" },
     { "cwd", 0, "DIR", "add: where a command runs (default: here)" },
+    { "resource", 0, "KEY=N", "add: what a job needs; may stand several times" },
+    { "user", 0, "USER", "add: run a command as this user, if the policy allows it" },
     { "then", 0, "TYPE", "add: when a job is done, queue one of this type" },
     { "on-error", 0, "TYPE", "add: when a job fails, queue one of this type" },
     { "count", 'n', "N", "preview: so many times (default: 10)" },

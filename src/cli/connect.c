@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connect.c - which server a command talks to (cli_connect of cli.h).
  *
- * --server, $PAWL_SERVER, the socket in the data directory, the address in its file
- * `listen`, 127.0.0.1:7420: the first that is named or answers. What listens at an
- * address that nobody named must be ours or root's: it gets our jobs and token. Only
- * `run` and `add` start a private daemon, and only where no server was named. */
+ * --server, $PAWL_SERVER, inside a job its own daemon, the socket in the data directory,
+ * the address in its file `listen`, 127.0.0.1:7420: the first that is named or answers.
+ * What listens at an address that nobody named must be ours or root's: it gets our jobs
+ * and token. Only `run` and `add` start a private daemon, and only where no server was
+ * named. */
 #include "cli/cli.h"
 
 #include "cli/command.h"
@@ -58,6 +59,15 @@ static Err read_token(const char *path, char **out_token, Error *why)
     line[strcspn(line, "\r\n")] = '\0';
     *out_token = keep(slice_text(line));
     return ERR_OK;
+}
+
+/* NULL unless this runs in a job. There, whoever names no other daemon means the one
+ * that runs the job: a private one would end together with the job. */
+static const char *own_daemon(const Cli *cli)
+{
+    const char *data = getenv("PAWL_DATA");
+    bool elsewhere = args_value(&cli->args, "data") || (data && *data);
+    return getenv("PAWL_JOB_ID") && !elsewhere ? getenv("PAWL_API_URL") : NULL;
 }
 
 static int prepare(Cli *cli, const char *server)
@@ -166,6 +176,8 @@ int cli_connect(Cli *cli)
     const char *server = args_value(&cli->args, "server");
     if (!server)
         server = getenv("PAWL_SERVER");
+    if (!server || !*server)
+        server = own_daemon(cli);
     cli->server_named = server && *server;
     Err no_data = find_data(cli, &why);
     if (cli->server_named)

@@ -202,16 +202,19 @@ static Err add_pairs(const Fields *fields, const char *option, const char *field
     return ERR_OK;
 }
 
-static void add_unique(const Fields *fields)
+static Err add_unique(const Fields *fields, Error *why)
 {
     const char *on_conflict = args_value(&fields->cli->args, "on-conflict");
+    if (on_conflict && !args_flag(&fields->cli->args, "unique"))
+        return error_set(why, ERR_INVALID, "--on-conflict needs --unique KEY");
     if (!asked(fields, "unique", "unique"))
-        return;
+        return ERR_OK;
     json_object(fields->json, "unique");
     json_cstr(fields->json, "key", args_value(&fields->cli->args, "unique"));
     if (on_conflict)
         json_cstr(fields->json, "on_conflict", on_conflict);
     json_object_end(fields->json);
+    return ERR_OK;
 }
 
 /* ID, ID:ok, ID:any or ID:fail. */
@@ -284,6 +287,8 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
         err = add_pairs(&fields, "env", "env", false, &why);
     if (!err)
         err = add_pairs(&fields, "resource", "resources", true, &why);
+    if (!err)
+        err = add_unique(&fields, &why);
     if (err)
         return cli_misused(cli, &why);
     add_text(&fields, "queue", "queue");
@@ -295,7 +300,6 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
     add_flag(&fields, "held");
     add_flag(&fields, "protocol");
     add_tags(&fields);
-    add_unique(&fields);
     return add_after(&fields);
 }
 
@@ -304,7 +308,7 @@ int describe_schedule(Cli *cli, JsonOut *json)
     static const char *const texts[][2] = {
         { "cron", "cron" },         { "tz", "tz" },       { "missed", "missed" },
         { "overlap", "overlap" },   { "queue", "queue" }, { "job-name", "job_name" },
-        { "on-error", "on_error" }, { "then", "then" },
+        { "on-error", "on_error" }, { "then", "then" },   { "user", "user" },
     };
     Fields fields = { cli, NULL, json };
     Error why;
@@ -319,6 +323,8 @@ int describe_schedule(Cli *cli, JsonOut *json)
         err = add_duration(&fields, "max-run-time", "max_run_time", &why);
     if (!err)
         err = add_pairs(&fields, "env", "env", false, &why);
+    if (!err)
+        err = add_pairs(&fields, "resource", "resources", true, &why);
     if (err)
         return cli_misused(cli, &why);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -10,7 +10,7 @@ const Topic help_topics[] = {
       "A moment (--at) is one of\n"
       "  18:30                     the next such local time\n"
       "  tomorrow 9:00             also: today 18:30\n"
-      "  2030-01-31T08:00          local time\n"
+      "  2030-01-31T08:00          local time; 2030-01-31 is its first minute\n"
       "  2030-01-31T08:00:00Z      RFC 3339, with Z or an offset such as +01:00\n"
       "  +90m                      that long from now\n"
       "A duration (--in, --timeout, --max-run-time) is 90s, 1h30m, 2d, 200ms, a bare\n"
@@ -21,6 +21,7 @@ const Topic help_topics[] = {
       "  state:failed,rejected     deferred blocked ready held running paused halted\n"
       "                            retrying done failed rejected cancelled\n"
       "  type:mail.*  queue:default  tag:import  name:nightly  node:ID  id:ID\n"
+      "  schedule:nightly  group:map-1  parent:ID\n"
       "  priority:>=5              also < <= >\n"
       "  created:>-2h              later than two hours ago; also a date or RFC 3339\n"
       "  run:>30s                  ran, or has been running, longer than that\n"
@@ -44,6 +45,7 @@ const Topic help_topics[] = {
       "  128+N  signal N ended it; 130 also: Ctrl-C ended the waiting\n" },
     { "environment", "the variables that pawl reads",
       "  PAWL_SERVER       the daemon to ask: http://HOST:PORT or unix:PATH\n"
+      "  PAWL_API_URL      in a job: the daemon that runs it, asked unless you name one\n"
       "  PAWL_DATA         the data directory\n"
       "  PAWL_TENANT       whose jobs; a job that runs has its own tenant there\n"
       "  PAWL_TOKEN        the token\n"

@@ -2,10 +2,14 @@
 /* verb.c - see verb.h. */
 #include "cli/verb.h"
 
+#include "cli/safe.h"
+
 #include "base/text.h"
 
 #include <assert.h>
 #include <stdio.h>
+
+#define LABEL_WIDTH 18
 
 static Fault usage(const char *hint)
 {
@@ -70,6 +74,34 @@ int verb_call(Cli *cli, const VerbSet *set, const VerbCall *call)
     return code;
 }
 
+void verb_fields(const Cli *cli, const Doc *thing)
+{
+    Buf out = { 0 };
+    Arena arena = { 0 };
+    for (const Doc *field = doc_first(thing); field; field = doc_next(field)) {
+        Buf text = { 0 };
+        doc_show_setting(field, &text);
+        if (!doc_is_null(field)) {
+            buf_printf(&out, "%s%-*s%s", term_on(&cli->out, COLOUR_DIM), LABEL_WIDTH,
+                       slice_cstr(&arena, doc_key(field)),
+                       term_off(&cli->out, COLOUR_DIM));
+            safe_add(&out, buf_slice(&text));
+            buf_add_char(&out, '\n');
+        }
+        buf_done(&text);
+    }
+    cli_print(&out);
+    buf_done(&out);
+    arena_done(&arena);
+}
+
+int verb_show(Cli *cli, const VerbSet *set)
+{
+    VerbSet shown = *set;
+    shown.say = verb_fields;
+    return verb_call(cli, &shown, &(VerbCall){ .method = "GET", .rest = "" });
+}
+
 static int read_pages(Cli *cli, const VerbList *list, Table *table, Buf *items)
 {
     Buf cursor = { 0 };
@@ -78,7 +110,7 @@ static int read_pages(Cli *cli, const VerbList *list, Table *table, Buf *items)
         Buf url = { 0 };
         Doc *page = NULL;
         buf_add_text(&url, list->path);
-        url_query(&url, "limit", SLICE_LITERAL("100"));
+        url_query(&url, "limit", SLICE_LITERAL("1000"));
         if (cursor.bytes)
             url_query(&url, "cursor", buf_slice(&cursor));
         code = cli_get(cli, buf_cstr(&url), &page);

@@ -42,6 +42,12 @@ typedef struct VerbCall {
 } VerbCall;
 int verb_call(Cli *cli, const VerbSet *set, const VerbCall *call);
 
+/* Tells every field of an answer that is not null, one in a line. */
+void verb_fields(const Cli *cli, const Doc *thing);
+
+/* The thing that the second word names, in all its fields. */
+int verb_show(Cli *cli, const VerbSet *set);
+
 /* Reads all pages of a list; the path has no parameters yet. row() fills the table. */
 typedef struct VerbList {
     const char *path;

@@ -72,7 +72,7 @@ static bool clock_time(Slice text, struct tm *tm)
     return true;
 }
 
-/* YYYY-MM-DD, then T or a space and a clock time. */
+/* YYYY-MM-DD, then T or a space and a clock time; a date alone is its midnight. */
 static bool date_time(Slice text, int64_t *out_ms)
 {
     struct tm tm = { 0 };
@@ -83,9 +83,11 @@ static bool date_time(Slice text, int64_t *out_ms)
         !take_number(&text, 2, 2, &month) || !take_char(&text, '-') ||
         !take_number(&text, 2, 2, &day))
         return false;
-    if (!take_char(&text, 'T') && !take_char(&text, 't') && !take_char(&text, ' '))
+    bool alone = !text.bytes;
+    if (!alone && !take_char(&text, 'T') && !take_char(&text, 't') &&
+        !take_char(&text, ' '))
         return false;
-    if (!clock_time(text, &tm))
+    if (!alone && !clock_time(text, &tm))
         return false;
     tm.tm_year = year - 1900;
     tm.tm_mon = month - 1;

@@ -58,6 +58,7 @@ static void a_day_may_be_named(void **state)
     expect("today 18:30", "2026-03-05T17:30:00Z");
     expect("today 8:00", "2026-03-05T07:00:00Z");       /* past is at once */
     expect("2026-07-01T08:00", "2026-07-01T06:00:00Z"); /* summer time */
+    expect("2026-07-01", "2026-06-30T22:00:00Z");       /* its midnight */
     expect("2026-12-31 23:59", "2026-12-31T22:59:00Z");
 }
 

@@ -7,8 +7,6 @@
 #include "serve/job_read.h"
 #include "json/json_in.h"
 
-#define API_PATH "/api/v1"
-
 /* The tenant that the request names; `otherwise` if it names none (data NULL: refused,
  * and answered). */
 Slice api_tenant(Exchange *exchange, const char *otherwise);

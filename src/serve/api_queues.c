@@ -5,6 +5,7 @@
  * from the store's own sums, the wait of the head from the head itself: nothing scans. */
 #include "serve/api_queues.h"
 
+#include "base/map.h"
 #include "base/text.h"
 #include "serve/api_common.h"
 #include "serve/api_operations.h"
@@ -31,6 +32,7 @@ typedef struct QueueView {
     QueueRow *rows;
     size_t count;
     size_t capacity;
+    Names names;  /* of the rows: number n is rows[n - 1] until they are sorted */
     QueueDef put; /* on its way */
     bool put_switch;
 } QueueView;
@@ -40,14 +42,22 @@ typedef struct QueueView {
 
 static QueueRow *row_of(QueueView *view, Slice name)
 {
-    for (size_t i = 0; i < view->count; i++)
-        if (slice_equal(view->rows[i].def.name, name))
-            return &view->rows[i];
+    uint32_t number = names_intern(&view->names, name);
+    if (number <= view->count)
+        return &view->rows[number - 1];
     QueueRow *row = &MEM_PUSH(view->rows, view->count, view->capacity);
     *row = (QueueRow){ 0 };
     row->def.tenant = view->tenant;
     row->def.name = slice_copy(view->arena, name);
     return row;
+}
+
+static void drop_rows(QueueView *view)
+{
+    names_done(&view->names);
+    mem_free(view->rows);
+    view->rows = NULL;
+    view->count = view->capacity = 0;
 }
 
 static bool concerns(const QueueView *view, Slice tenant, Slice name)
@@ -126,7 +136,7 @@ static void read_queues(Call *call, Store *store)
     const Exchange *exchange = call->context;
     QueueView *view = exchange->state;
     view->arena = &call->arena;
-    view->count = 0;
+    drop_rows(view); /* of an earlier try */
     call->err = store->kind->definitions(store, SLICE_LITERAL(QUEUE_TABLE),
                                          take_definition, view, &call->why);
     if (!call->err)
@@ -147,7 +157,7 @@ bool queue_seek(Call *call, Store *store, QueueDef *def)
     bool found = !call->err && view.count;
     if (found)
         *def = view.rows[0].def;
-    mem_free(view.rows);
+    drop_rows(&view);
     return found;
 }
 
@@ -175,13 +185,6 @@ static void row_json(JsonOut *json, const QueueView *view, const QueueRow *row)
     else
         json_null(json, "head_wait_ms");
     json_object_end(json);
-}
-
-static void drop_rows(QueueView *view)
-{
-    mem_free(view->rows);
-    view->rows = NULL;
-    view->count = view->capacity = 0;
 }
 
 static void reply_one(Exchange *exchange, Call *call)

@@ -448,6 +448,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
         daemon_close(daemon);
         return err;
     }
+    loop_obey(daemon);
     KeeperOptions keeper = { .store = daemon->store,
                              .journal = daemon->journal,
                              .answers = &daemon->answers,

@@ -279,9 +279,26 @@ void exchange_reply_json(Exchange *exchange, unsigned status)
     exchange_reply(exchange, status, "application/json");
 }
 
-void exchange_problem(Exchange *exchange, const Problem *problem)
+/* Whether `code` says that what the path names first is not there: job_not_found for
+ * /api/v1/jobs/{id}/…, but not attempt_not_found. */
+static bool path_names(const Route *route, const char *code)
 {
+    const char *word = route && strncmp(route->path, API_PATH "/", sizeof API_PATH) == 0
+                           ? route->path + sizeof API_PATH
+                           : "";
+    for (; *code && *word && *word != '/'; code++, word++)
+        if (*code != *word && (*code != '_' || *word != '-'))
+            return *word == 's' && word[1] == '/' && strcmp(code, "_not_found") == 0;
+    return false;
+}
+
+void exchange_problem(Exchange *exchange, const Problem *told)
+{
+    Problem named = *told;
+    const Problem *problem = &named;
     int status = problem->kind->status;
+    if (!named.detail[0] && path_names(exchange->route, named.kind->code))
+        problem_name(&named, exchange->parts[0]);
     JsonOut json = exchange_json(exchange);
     json_object(&json, NULL);
     problem_members(&json, problem);

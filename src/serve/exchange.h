@@ -17,6 +17,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#define API_PATH "/api/v1"
+
 #define EXCHANGE_PARTS_MAX   4
 #define EXCHANGE_HEADERS_MAX 8
 

@@ -180,6 +180,7 @@ static Err read_name(JobReader *in, const JsonIn *value, bool (*valid)(Slice), S
     if (!valid(value->as.text)) {
         BAD(in, "invalid_name", "this is no valid name for a %.*s",
             SLICE_ARG(value->key));
+        problem_name(&in->why, value->as.text);
         problem_hint(&in->why,
                      valid == queue_name_valid
                          ? "letters, digits and _.:+/;$()- without '..', up to 200 bytes"

@@ -19,6 +19,9 @@
 #define COMES_MS         20             /* calls that loop_comes left wait no longer */
 #define KILL_AFTER_MS    (2 * MS_PER_S) /* beyond the grace, at the second signal */
 
+/* Places in daemon->signals: SIGTERM, SIGINT, and behind them SIGHUP. */
+enum { HANGUP_AT = 2, SIGNALS_TAKEN = 3 };
+
 static _Thread_local bool in_turn;
 
 bool loop_is_turning(void)
@@ -276,9 +279,18 @@ static void on_signal(uv_signal_t *handle, int number)
     pthread_mutex_unlock(&daemon->turning);
 }
 
+static void take_signals(Daemon *daemon, unsigned first, unsigned end)
+{
+    static const int numbers[SIGNALS_TAKEN] = { SIGTERM, SIGINT, [HANGUP_AT] = SIGHUP };
+    for (unsigned i = first; i < end; i++) {
+        uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+}
+
 void loop_open(Daemon *daemon)
 {
-    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
     pthread_mutex_init(&daemon->turning, NULL);
     pthread_mutex_lock(&daemon->turning);
     uv_loop_init(&daemon->loop);
@@ -286,14 +298,15 @@ void loop_open(Daemon *daemon)
     uv_async_init(&daemon->loop, &daemon->wake, on_wake);
     daemon->wake.data = daemon;
     uv_timer_init(&daemon->loop, &daemon->timer);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        uv_signal_init(&daemon->loop, &daemon->signals[i]);
-        daemon->signals[i].data = daemon;
-        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
-    }
+    take_signals(daemon, HANGUP_AT, SIGNALS_TAKEN);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ,
            SIG_IGN); /* a file at its limit is an error of the write, told there */
+}
+
+void loop_obey(Daemon *daemon)
+{
+    take_signals(daemon, 0, HANGUP_AT);
 }
 
 int daemon_run(Daemon *daemon)

@@ -10,6 +10,10 @@
 #include "serve/door.h"
 
 void loop_open(Daemon *daemon);
+/* From now on SIGTERM and SIGINT end the daemon in good order. Before, while it is being
+ * opened (which may wait long for its store), they end the process at once: nothing is
+ * lost by that, and nobody would turn to hear them. */
+void loop_obey(Daemon *daemon);
 void loop_close(Daemon *daemon);
 
 void loop_wake(void *daemon); /* any thread */

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define NAMED_BYTES_MAX 80 /* of a name in a sentence */
+
 static const ProblemKind kinds[] = {
     /* The request cannot be read. */
     { "bad_request", 400, "The request cannot be understood",
@@ -194,6 +196,24 @@ void problem_hint(Problem *problem, const char *hint, ...)
     va_start(args, hint);
     vsnprintf(problem->hint, sizeof problem->hint, hint, args);
     va_end(args);
+}
+
+void problem_name(Problem *problem, Slice name)
+{
+    if (!problem->detail[0])
+        snprintf(problem->detail, sizeof problem->detail, "%s", problem->kind->title);
+    size_t at = strlen(problem->detail);
+    size_t shown = name.bytes < NAMED_BYTES_MAX ? name.bytes : NAMED_BYTES_MAX;
+    if (at + shown + sizeof ": ''..." > sizeof problem->detail)
+        return;
+    memcpy(problem->detail + at, ": '", 3);
+    at += 3;
+    for (size_t i = 0; i < shown; i++) {
+        char c = name.data[i];
+        problem->detail[at++] = c >= ' ' && c <= '~' ? c : '?';
+    }
+    snprintf(problem->detail + at, sizeof problem->detail - at, "%s'",
+             shown < name.bytes ? "..." : "");
 }
 
 void problem_point(Problem *why, Slice name)

@@ -36,6 +36,9 @@ const ProblemKind *problem_find(const char *code);
 /* The code that stands for an Err which brought no word of its own. */
 const char *problem_code(Err err);
 
+/* Ends the sentence with ": 'NAME'", in characters that do no harm. */
+void problem_name(Problem *problem, Slice name);
+
 /* Sets kind and detail and empties the rest. Returns the Err for callers that go on
  * with it: always ERR_INVALID. */
 Err problem_set(Problem *problem, const char *code, const char *detail, ...)

@@ -39,7 +39,7 @@ static const char usage[] =
     "  --listen ADDR:PORT   HTTP address (127.0.0.1:7420); others need TLS and a "
     "token\n"
     "  --config FILE        configuration file (YAML)\n"
-    "  --store URL          sqlite: or sqlite:PATH\n"
+    "  --store URL          sqlite:, sqlite:PATH or postgresql://HOST/DATABASE\n"
     "  --slots N            jobs that run at the same time\n"
     "  --set KEY=VALUE      any value of the configuration, e.g. daemon.slots=8\n"
     "  --check              check the configuration and exit\n"

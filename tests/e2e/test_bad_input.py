@@ -187,6 +187,22 @@ def test_bad_names(unix, field, name):
     assert problem["pointer"] == f"/{field}"
 
 
+@pytest.mark.parametrize("path, named", [
+    ("/jobs/0000000000001", "There is no such job: '0000000000001'"),
+    ("/queues/nobody", "There is no such queue: 'nobody'"),
+    ("/handlers/no.one", "There is no such handler: 'no.one'"),
+    ("/alert-rules/none", "There is no such alert rule: 'none'"),
+])
+def test_what_is_not_there_is_named(unix, path, named):
+    assert problem_of(unix.request("GET", path), 404)["detail"] == named
+
+
+def test_a_bad_name_is_shown_harmlessly(unix):
+    answer = unix.request("POST", "/jobs", {"command": ["/bin/true"], "queue": "a\n\u202e" + "b" * 200})
+    detail = problem_of(answer, 422, "invalid_name")["detail"]
+    assert "'a????bbb" in detail and detail.endswith("bbb...'") and len(detail) < 140
+
+
 @pytest.mark.parametrize("tenant", "api ui metrics livez readyz healthz docs openapi.json "
                                    "add start stop quit static".split())
 def test_reserved_tenants(unix, tenant):

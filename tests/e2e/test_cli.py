@@ -300,6 +300,30 @@ def test_status(daemon, cli):
     assert told["stats"] and told["nodes"][0]["pid"] == daemon.pid
 
 
+def test_one_schedule_and_one_resource_are_shown_whole(cli):
+    assert cli("resource", "set", "licence", "--list", "a,b").code == 0
+    assert "discrete" in cli("resource", "show", "licence").text
+    made = cli("schedule", "add", "nightly", "--cron", "@daily", "--resource", "licence=1",
+               "--overlap", "skip", "--", "echo", "a b")
+    assert made.code == 0, made
+    shown = cli("schedule", "show", "nightly").text
+    for part in ("@daily", "skip", '["echo","a b"]', '{"licence":1}'):
+        assert part in shown
+    assert json.loads(cli("schedule", "show", "nightly", "--json").text)["name"] == "nightly"
+    missing = cli("schedule", "show", "noctly")
+    assert missing.code == 3 and "no such schedule: 'noctly' [schedule_not_found]" in missing.errors
+    assert cli("schedule", "rm", "nightly").code == 0
+
+
+def test_pawl_inside_a_job_asks_the_daemon_that_runs_it(daemon, cli, place):
+    env = {"XDG_STATE_HOME": str(place / "state"), "PATH": os.environ["PATH"]}
+    inner = run_wait(cli, "env", *(f"{name}={value}" for name, value in env.items()),
+                     program(), "run", "--name", "inner", "--", "true")
+    assert inner.code == 0 and not inner.errors, inner
+    assert json.loads(cli("show", inner.text.strip(), "--json").text)["name"] == "inner"
+    assert not (place / "state").exists() # no private daemon was started
+
+
 def test_explain(cli):
     job = run_id(cli, "--held", "--", "true")
     done = cli("explain", job)

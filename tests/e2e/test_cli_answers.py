@@ -673,3 +673,77 @@ def test_every_command_has_a_man_page(place):
             checked = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8"],
                                      input=page.stdout, capture_output=True)
             assert checked.stderr == b""
+
+
+# --- status ---
+
+def statistics(queues):
+    jobs = {state: sum(queue.get(state, 0) for _, queue in queues)
+            for state in ("ready", "running", "failed", "rejected", "blocked")}
+    return {"jobs": jobs, "queues": [{"tenant": "default", "queue": name, "jobs": queue}
+                                     for name, queue in queues]}
+
+
+def tell_status(fake, queues, *nodes):
+    fake.on("GET", "/readyz", (200, b"ready\n"))
+    fake.on("GET", "/api/v1/stats", statistics(queues))
+    fake.on("GET", "/api/v1/nodes", {"items": [
+        {"sysid": f"n{at}", "version": "1", "slots": 4, "enabled": True, **node}
+        for at, node in enumerate(nodes)], "next_cursor": None})
+
+
+def test_status_counts_the_slots_of_all_nodes(fake, cli):
+    tell_status(fake, [("default", {"running": 7})], {}, {"slots": 8})
+    assert "running 7/12" in cli("status").text
+
+
+def test_status_tells_why_nothing_starts(fake, cli):
+    tell_status(fake, [], {"draining": True}, {})
+    assert "! node n0 is drained    pawl node resume n0\n" in cli("status").text
+    tell_status(fake, [], {"enabled": False})
+    assert "! no job is started    pawl config set enabled=true\n" in cli("status").text
+
+
+def test_status_shows_the_busiest_of_many_queues(fake, cli):
+    idle = [(f"idle{at}", {"done": 9}) for at in range(20)]
+    tell_status(fake, [*idle, ("odd", {"rejected": 1}), ("zoo", {"ready": 5})], {})
+    shown = [line.split()[0] for line in cli("status").text.splitlines() if line]
+    assert shown[-9:] == ["zoo", "odd", *(f"idle{at}" for at in range(6)), "..."]
+    assert "... and 14 more: pawl queue ls\n" in cli("status").text
+
+
+# --- map ---
+
+def group_of(fake, name, **counts):
+    fake.on("POST", "/api/v1/jobs", (200, b'{"summary":{"accepted":2}}\n'))
+    fake.on("GET", f"/api/v1/groups/{name}",
+            {"group": name, "total": 2, "counts": counts, "final": "running" not in counts})
+
+
+def test_map_says_where_its_failures_are(fake, cli):
+    group = "g" * 120
+    group_of(fake, group, done=1, rejected=1)
+    done = cli("map", "--group", group, "--", "test", ":::", "a", "b")
+    assert done.code == 10
+    assert f"1 of 2 failed; see them: pawl ls group:{group} state:failed,rejected" in done.errors
+
+
+def test_a_map_that_is_left_has_not_succeeded(fake, place):
+    group_of(fake, "g", running=2)
+    process = subprocess.Popen([program(), "map", "--group", "g", "--", "test", ":::", "a", "b"],
+                               env={**clean_env(place), "PAWL_SERVER": fake.url},
+                               stderr=subprocess.PIPE, text=True)
+    until(lambda: len(fake.asked("GET", "/api/v1/groups/g")) > 1, "it looks")
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and "pawl ls group:g" in errors
+
+
+# --- small words ---
+
+def test_what_would_be_silent_is_told(fake, cli):
+    fake.on("GET", "/api/v1/jobs", {"items": [], "next_cursor": None})
+    done = cli("wait", "--match", "tag:none")
+    assert (done.code, done.text) == (0, "") and "no job matches" in done.errors
+    done = cli("run", "--on-conflict", "ignore", "--", "true")
+    assert done.code == 2 and "--on-conflict needs --unique" in done.errors

@@ -4,6 +4,7 @@ import calendar
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -65,6 +66,16 @@ def test_an_idle_daemon_takes_its_launcher_along(place):
     assert node.launcher()
     assert node.stop() == 0
     wait_for(lambda: not node.launcher(), 120, "the launcher does not leave")
+
+
+def test_a_daemon_that_still_waits_for_its_store_can_be_stopped(place):
+    with socket.socket() as nobody: # bound, and not listening: connections are refused
+        nobody.bind(("127.0.0.1", 0))
+        node = place.daemon("--store",
+                            f"postgresql://127.0.0.1:{nobody.getsockname()[1]}/none").spawn()
+        wait_for(lambda: "store.waiting" in node.log(), 120)
+        node.process.terminate()
+        assert node.process.wait(120) == -signal.SIGTERM
 
 
 def test_a_stop_under_load_loses_nothing_that_was_acknowledged(place):
