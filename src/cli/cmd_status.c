@@ -123,7 +123,8 @@ static bool only_default(const Doc *queues)
 }
 
 /* What is wrong, and the command that shows or mends it. */
-static void warn(const Status *status, Buf *out, const char *format, ...)
+PRINTF_LIKE(3, 4)
+static void add_warning(const Status *status, Buf *out, const char *format, ...)
 {
     const Term *term = &status->cli->out;
     char text[256];
@@ -146,12 +147,12 @@ static void add_nodes_trouble(const Status *status, Buf *out)
         off =
             off || (!doc_is_null(doc_get(node, "enabled")) && !doc_bool(node, "enabled"));
         if (doc_bool(node, "draining"))
-            warn(status, out,
-                 "node " SLICE_FMT " is drained    pawl node resume " SLICE_FMT,
-                 SLICE_ARG(sysid), SLICE_ARG(sysid));
+            add_warning(status, out,
+                        "node " SLICE_FMT " is drained    pawl node resume " SLICE_FMT,
+                        SLICE_ARG(sysid), SLICE_ARG(sysid));
     }
     if (off)
-        warn(status, out, "no job is started    pawl config set enabled=true");
+        add_warning(status, out, "no job is started    pawl config set enabled=true");
 }
 
 static void add_trouble(const Status *status, Buf *out)
@@ -162,15 +163,16 @@ static void add_trouble(const Status *status, Buf *out)
     const Doc *jobs = doc_get(status->stats, "jobs");
     int64_t bad = doc_int(jobs, "failed", 0) + doc_int(jobs, "rejected", 0);
     if (!status->ready)
-        warn(status, out, "not ready: " SLICE_FMT,
-             SLICE_ARG(buf_slice(&status->readiness)));
+        add_warning(status, out, "not ready: " SLICE_FMT,
+                    SLICE_ARG(buf_slice(&status->readiness)));
     add_nodes_trouble(status, out);
     if (bad)
-        warn(status, out, "%lld failed or rejected    pawl ls state:failed,rejected%s",
-             (long long)bad, whose);
+        add_warning(status, out,
+                    "%lld failed or rejected    pawl ls state:failed,rejected%s",
+                    (long long)bad, whose);
     if (doc_int(jobs, "blocked", 0))
-        warn(status, out, "%lld blocked    pawl ls state:blocked%s",
-             (long long)doc_int(jobs, "blocked", 0), whose);
+        add_warning(status, out, "%lld blocked    pawl ls state:blocked%s",
+                    (long long)doc_int(jobs, "blocked", 0), whose);
 }
 
 static bool several_tenants(const Doc *queues)
