@@ -243,9 +243,9 @@ static int follow(Map *map)
     if (map->bar)
         fputc('\n', stderr);
     buf_done(&path);
-    if (code)
-        return code;
-    return over ? ended(map) : detached(map);
+    if (over)
+        return ended(map);
+    return code && !interrupt_seen() ? code : detached(map);
 }
 
 int cmd_map(Cli *cli)
