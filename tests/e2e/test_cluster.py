@@ -79,7 +79,7 @@ def test_a_killed_node_loses_its_jobs_to_the_others(mortal, place):
     marks = place.path / "marks"
     marks.mkdir()
     api = first.api()
-    ids = [api.add(command=["sh", "-c", f"echo $PAWL_ATTEMPT >> {marks}/{n}; sleep 2"])["id"]
+    ids = [api.add_soon(command=["sh", "-c", f"echo $PAWL_ATTEMPT >> {marks}/{n}; sleep 2"])["id"]
            for n in range(6)]
     wait_for(lambda: any(marks.iterdir()), PATIENCE)
     other = second.api()
@@ -92,41 +92,58 @@ def test_a_killed_node_loses_its_jobs_to_the_others(mortal, place):
         assert other.until(id, seconds=PATIENCE)["state"] == "done"
 
 
-def test_a_node_that_slept_finds_itself_fenced_and_comes_back(mortal):
+def runner_and_other(nodes, job):
+    """The daemon that runs the job, and the other one."""
+    ours = [f"event=node.joined sysid={job['node']} " in daemon.log() for daemon in nodes.daemons]
+    assert sorted(ours) == [False, True], job
+    return sorted(nodes.daemons, key=lambda daemon: ours[nodes.daemons.index(daemon)],
+                  reverse=True)
+
+
+def test_a_node_that_slept_finds_itself_fenced_and_comes_back(mortal, place):
     """SIGSTOP longer than the lease: its jobs run elsewhere, its late
     results are refused, and it goes on as a node among others."""
-    first, second = mortal.daemons
-    api = first.api()
-    joined = first.log().count("event=node.joined")
-    id = api.add(command=["sleep", "3"])["id"]
-    api.until(id, {"running"}, seconds=PATIENCE)
-    first.process.send_signal(signal.SIGSTOP)
-    other = second.api()
-    job = other.until(id, seconds=PATIENCE)
+    gate = place.path / "gate"
+    api = mortal.daemons[0].api()
+    id = api.add_soon(command=["sh", "-c", f"until [ -e {gate} ]; do sleep 0.1; done"])["id"]
+    job = api.until(id, {"running"}, seconds=PATIENCE)
+    sleeper, other = runner_and_other(mortal, job)
+    joined = sleeper.log().count("event=node.joined")
+    sleeper.process.send_signal(signal.SIGSTOP)
+    # It was fenced: another attempt runs, and only the other one can have it.
+    wait_for(lambda: other.api().until(id, {"running"}, seconds=PATIENCE)["attempt"]
+             > job["attempt"], PATIENCE, other.tail, pause=0.1)
+    gate.touch()
+    job = other.api().until(id, seconds=PATIENCE)
     assert job["state"] == "done"
-    attempts = job["attempt"]
-    first.process.send_signal(signal.SIGCONT)
-    # Its job ran elsewhere, so it was fenced; it finds that out and joins once more.
-    wait_for(lambda: first.log().count("event=node.joined") > joined, PATIENCE, first.tail)
-    first.wait_ready(PATIENCE)
-    again = first.api()
-    assert again.job(id)["attempt"] == attempts
-    late = again.add(command=["true"])["id"]
+    sleeper.process.send_signal(signal.SIGCONT)
+    wait_for(lambda: sleeper.log().count("event=node.joined") > joined, PATIENCE, sleeper.tail)
+    sleeper.wait_ready(PATIENCE)
+    again = sleeper.api()
+    assert again.until(id, seconds=PATIENCE)["attempt"] == job["attempt"]
+    late = again.add_soon(command=["true"])["id"]
     assert again.until(late, seconds=PATIENCE)["state"] == "done"
+
+
+def alerts(api):
+    """None: it cannot say just now."""
+    answer = api.request("GET", "/alerts")
+    assert answer.status in (200, 503), answer
+    return answer.json()["items"] if answer.status == 200 else None
 
 
 def test_a_lost_node_is_told_until_it_is_back(mortal):
     """The alert `node lost`, whichever of them held the controller lock."""
     first, second = mortal.daemons
     api = first.api()
-    answer = api.request("PUT", "/alert-rules/lost", {"when": "node lost"})
-    assert answer.status == 201, answer
+    wait_for(lambda: api.request("PUT", "/alert-rules/lost", {"when": "node lost"}).status
+             in (200, 201), PATIENCE, first.tail, pause=0.1)
     second.kill()
     second.kill_launcher()
-    [alert] = wait_for(lambda: api.get("/alerts")["items"], PATIENCE)
+    [alert] = wait_for(lambda: alerts(api), PATIENCE)
     assert alert["rule"] == "lost" and "no longer renews its lease" in alert["detail"]
     second.start()
-    wait_for(lambda: not api.get("/alerts")["items"], PATIENCE)
+    wait_for(lambda: alerts(api) == [], PATIENCE)
     wait_for(lambda: "event=alert.firing " in first.log(), PATIENCE)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from lib.cutoff import BULK, CutOff # noqa: E402
+from lib.cutoff import BULK, SECONDS, CutOff # noqa: E402
 
 JOBS = 5000
 
@@ -34,4 +34,4 @@ def test_a_node_without_its_store_accepts_and_loses_nothing(cutoff):
         cutoff.add(BULK)
     cutoff.kill()
     cutoff.settle()
-    assert cutoff.away.stop(60) == 0
+    assert cutoff.away.stop(SECONDS) == 0

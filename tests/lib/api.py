@@ -120,6 +120,23 @@ class Api:
         assert answer.status == status, answer
         return answer.json()["job"] if status == 201 else answer.json()
 
+    def add_soon(self, seconds=PATIENCE, **fields):
+        """As add, where the node may be given up by the others at any time: until it takes
+        the job."""
+        answer = None
+
+        def taken():
+            nonlocal answer
+            try:
+                answer = self.request("POST", "/jobs", fields)
+            except (NotSent, Broken) as why:
+                answer = why
+                return False
+            assert answer.status in (201, 503), answer
+            return answer.status == 201
+        wait_for(taken, seconds, lambda: f"not taken: {answer}", pause=0.1)
+        return answer.json()["job"]
+
     def job(self, id, status=200, tenant=None):
         return self.get(f"/jobs/{id}" + (f"?tenant={tenant}" if tenant else ""), status)
 
@@ -152,8 +169,14 @@ class Api:
                         lambda: f"job {id} is {self.job(id, tenant=tenant)}, not {states}")
 
     def _in_states(self, id, states, tenant):
-        job = self.job(id, tenant=tenant)
-        return job if job["state"] in states else None
+        """A node that cannot say just now, or begins anew, is asked again."""
+        try:
+            answer = self.request("GET", f"/jobs/{id}" + (f"?tenant={tenant}" if tenant else ""))
+        except (NotSent, Broken):
+            return None
+        assert answer.status in (200, 503), answer
+        job = answer.json()
+        return job if answer.status == 200 and job["state"] in states else None
 
 
 def wait_for(look, seconds=PATIENCE, message="it did not come true", pause=0.01):

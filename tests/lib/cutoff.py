@@ -76,6 +76,9 @@ class CutOff:
         except (NotSent, Broken):
             self.unknown += count
             return
+        if answer.status == 503: # it begins anew: a busy machine let its lease lapse
+            time.sleep(0.1)
+            return
         assert answer.status == 200, answer
         ids = [line["id"] for line in answer.lines() if "id" in line]
         assert len(ids) == count, answer

@@ -7,7 +7,8 @@ from lib.api import wait_for
 from lib.daemon import Daemon
 from lib.postgres import Server
 
-SECONDS = 120 # several servers on a busy machine
+SECONDS = 300  # several servers on a busy machine
+STEADY = "60s" # a lease that no busy machine lets lapse: then nothing runs twice
 
 
 @pytest.fixture
@@ -25,7 +26,8 @@ def server(things, *settings):
 
 
 def daemon(things, place, url, name="node"):
-    things.append(Daemon(place / name, "--store", url, "--slots", "4"))
+    things.append(Daemon(place / name, "--store", url, "--slots", "4", "--set",
+                         f"scheduling.lease={STEADY}"))
     return things[-1]
 
 
