@@ -102,6 +102,25 @@ static const Reason *reason_among(const ExplainFacts *facts, ReasonKind from,
     return NULL;
 }
 
+/* If those before it start as others of the queue did of late. Told only where it rests
+ * on something: enough starts, over a while, and how many go before is known. */
+static void say_turn(Saying *saying, const ExplainFacts *facts)
+{
+    char span[DURATION_TEXT_BYTES];
+    char left[DURATION_TEXT_BYTES];
+    if (facts->ahead_more || facts->pace < EXPLAIN_PACE_JOBS ||
+        facts->pace_ms < EXPLAIN_PACE_LEAST)
+        return;
+    int64_t left_ms =
+        (int64_t)((uint64_t)facts->pace_ms * (facts->ahead + 1u) / facts->pace);
+    saying->until_ms = facts->wall_ms + left_ms;
+    buf_printf(&saying->text,
+               "; at the pace of its queue (%llu started in the last %s) its turn comes "
+               "in about %s",
+               (unsigned long long)facts->pace, duration_human(facts->pace_ms, span),
+               duration_human(left_ms, left));
+}
+
 static void say_draining(Saying *saying, const ExplainFacts *facts)
 {
     saying->reason = "draining";
@@ -153,6 +172,7 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
                    facts->ahead_more ? "at least " : "", facts->ahead,
                    facts->ahead == 1 ? "" : "s", facts->ahead == 1 ? "es" : "",
                    facts->node.slots_used, facts->node.slots);
+        say_turn(saying, facts);
     } else if (facts->node.slots_used >= facts->node.slots) {
         const Reason *full = reason_among(facts, REASON_NODE_FULL, REASON_NODE_FULL);
         buf_add_text(&saying->text, "it is the next of its queue, but ");
@@ -457,6 +477,24 @@ static void count_ahead(ExplainFacts *facts, Call *call, Store *store)
     loaded_done(&loaded);
 }
 
+static void take_pace(void *context, const Rollup *rollup)
+{
+    ExplainFacts *facts = context;
+    if (!rollup->counts.started || !slice_equal(rollup->tenant, facts->job->tenant) ||
+        !slice_equal(rollup->queue, facts->job->queue))
+        return;
+    if (facts->wall_ms - rollup->at_ms > facts->pace_ms)
+        facts->pace_ms = facts->wall_ms - rollup->at_ms;
+    facts->pace += rollup->counts.started;
+}
+
+static void find_pace(ExplainFacts *facts, Call *call, Store *store)
+{
+    facts->wall_ms = clock_now().wall_ms;
+    call->err = store->kind->rollups(store, facts->wall_ms - EXPLAIN_PACE_MS, take_pace,
+                                     facts, &call->why);
+}
+
 static void find_handler(ExplainFacts *facts, Call *call, Store *store)
 {
     HandlerSeek seek = { .tenant = facts->job->tenant,
@@ -599,6 +637,8 @@ static void read_facts(Call *call, Store *store)
     facts->job = &call->job;
     if (call->job.state == JOB_READY)
         count_ahead(facts, call, store);
+    if (!call->err && facts->ahead)
+        find_pace(facts, call, store);
     if (call->job.state == JOB_BLOCKED)
         find_handler(facts, call, store);
     if (!call->err)

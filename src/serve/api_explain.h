@@ -10,6 +10,12 @@
 
 void api_job_explain(Exchange *exchange);
 
+/* An estimate of when a job's turn comes rests on so many starts of its queue in so long
+ * a time at least, of the last EXPLAIN_PACE_MS. */
+#define EXPLAIN_PACE_MS    (15 * MS_PER_MIN)
+#define EXPLAIN_PACE_LEAST (1 * MS_PER_MIN)
+#define EXPLAIN_PACE_JOBS  5
+
 #define EXPLAIN_AHEAD_MAX 1000 /* jobs before it are counted up to here */
 
 /* Everything that the explanation is made of. */
@@ -23,6 +29,8 @@ typedef struct ExplainFacts {
     bool enabled;
     uint32_t ahead;        /* ready jobs of its lane that go first */
     bool ahead_more;       /* at least so many */
+    uint64_t pace;         /* jobs of its queue that were started in the last pace_ms, */
+    int64_t pace_ms;       /* which begin with the first of them */
     bool disabled;         /* blocked: its type has a handler, which is switched off */
     uint32_t slot;         /* running: where; 0: not here */
     const Reason *reasons; /* what stands in the way of a waiting job, in order */

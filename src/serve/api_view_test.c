@@ -247,6 +247,59 @@ static void every_state_is_explained(void **state)
     }
 }
 
+/* When its turn comes is said where that rests on something, and only there. */
+static void a_turn_is_estimated_from_the_pace_of_the_queue(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t ahead;
+        bool more;
+        uint64_t pace;
+        int64_t pace_ms;
+        const char *until; /* NULL: not said */
+        const char *says;
+    } table[] = {
+        { 3, false, 8, 4 * MS_PER_MIN, "1970-01-01T00:02:01.000Z", "in about 2m" },
+        { 1, false, 300, 10 * MS_PER_MIN, "1970-01-01T00:00:05.000Z", "in about 4s" },
+        { 3, true, 8, 4 * MS_PER_MIN, NULL, NULL },   /* at least three */
+        { 3, false, 4, 4 * MS_PER_MIN, NULL, NULL },  /* too few starts */
+        { 3, false, 50, MS_PER_MIN - 1, NULL, NULL }, /* too short a time */
+        { 0, false, 50, 4 * MS_PER_MIN, NULL, NULL }, /* it is the next */
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        Job job = job_default();
+        job.id = id_from_count(1, 1);
+        job.state = JOB_READY;
+        ExplainFacts facts = { .job = &job,
+                               .wall_ms = 1000,
+                               .enabled = true,
+                               .ahead = table[i].ahead,
+                               .ahead_more = table[i].more,
+                               .pace = table[i].pace,
+                               .pace_ms = table[i].pace_ms };
+        facts.node.slots = facts.node.slots_used = 1;
+        Buf out = { 0 };
+        Arena arena = { 0 };
+        JsonOut json = { .out = &out };
+        const JsonIn *object;
+        explain_json(&json, &facts);
+        assert_int_equal(json_in_load(buf_slice(&out), &arena, &object, NULL), ERR_OK);
+        Slice until = json_in_text_of(object, "until");
+        Slice text = json_in_text_of(object, "text");
+        if (table[i].until)
+            assert_true(slice_is(until, table[i].until));
+        else
+            assert_int_equal(until.bytes, 0);
+        assert_true((memmem(text.data, text.bytes, "in about", 8) != NULL) ==
+                    (table[i].says != NULL));
+        if (table[i].says &&
+            !memmem(text.data, text.bytes, table[i].says, strlen(table[i].says)))
+            fail_msg("%.*s", SLICE_ARG(text));
+        buf_done(&out);
+        arena_done(&arena);
+    }
+}
+
 /* --- Logs
  * ------------------------------------------------------------------------------- */
 
@@ -651,6 +704,7 @@ int main(void)
         TEST(the_beginning_of_an_id_is_enough),
         TEST(attempts_and_results_are_shown),
         TEST(it_is_explained_why_a_job_waits),
+        cmocka_unit_test(a_turn_is_estimated_from_the_pace_of_the_queue),
         cmocka_unit_test(every_state_is_explained),
         TEST(output_is_shown),
         TEST(output_is_followed_until_the_job_ends),
