@@ -401,6 +401,8 @@ static void tell_changes(Daemon *daemon, const ClusterNews *news)
         if (change->node == daemon->identity.number &&
             !slice_is(change->table, HOME_TABLE))
             continue; /* it said so itself; but the home may be refused */
+        if (slice_is(change->table, DECLARED_TABLE))
+            declares_heard(daemon->declares, &change->definition);
         Event *event = daemon_event(daemon, EVENT_CHANGE);
         event->table = slice_copy(&daemon->step, change->table);
         event->tenant = slice_copy(&daemon->step, change->definition.tenant);

@@ -108,7 +108,8 @@ static bool refuse_declared(Daemon *daemon, Call *call)
         !declares_has(daemon->declares, event->table, event->tenant, event->key))
         return false;
     error_set(&call->why, ERR_CONFLICT,
-              "it is declared in the configuration file: change it there and reload");
+              "it is declared in the configuration file of a node: change it there "
+              "and reload");
     answer(call, ERR_CONFLICT, "declared");
     return true;
 }
@@ -643,9 +644,9 @@ static void take_declared(void *context, const DeclareChange *change)
 {
     Daemon *daemon = context;
     Buf key = { 0 };
-    define(daemon, change->table, change);
-    buf_printf(&key, SLICE_FMT " " SLICE_FMT, SLICE_ARG(change->table),
-               SLICE_ARG(change->name));
+    if (!change->mark_only)
+        define(daemon, change->table, change);
+    declares_mark(daemon->declares, change, &key);
     define(daemon, SLICE_LITERAL(DECLARED_TABLE), change)->key =
         slice_copy(&daemon->step, buf_slice(&key));
     buf_clear(&key);

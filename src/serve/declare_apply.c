@@ -12,14 +12,23 @@ typedef struct List {
     size_t capacity;
 } List;
 
+typedef struct Other { /* a mark of another node, or of who had the store before */
+    DeclareChange item;
+    Slice holder; /* "": a store that was not shared */
+    Buf text;     /* what they point into */
+} Other;
+
 struct Declares {
     Arena arena;
     Slice home;           /* of definitions of this node's own; "": the store is */
-    pthread_mutex_t lock; /* of `wanted`, which other threads look into */
+    pthread_mutex_t lock; /* of `wanted` and `others`: other threads look into them */
     List applied;         /* what the store had before the last changes */
     List wanted;          /* what the file says */
-    bool begun;           /* `wanted` has been set */
-    bool pending;         /* ... and not told */
+    Other **others;       /* sorted by table, tenant, name and holder */
+    size_t other_count;
+    size_t other_capacity;
+    bool begun;   /* `wanted` has been set */
+    bool pending; /* ... and not told */
 };
 
 static int slice_order(Slice a, Slice b)
@@ -69,6 +78,103 @@ static const DeclareChange *list_find(const List *list, const DeclareChange *key
     return bsearch(key, list->items, list->count, sizeof *list->items, item_order);
 }
 
+/* --- Marks of others ---------------------------------------------------------------- */
+
+static void other_free(Other *other)
+{
+    buf_done(&other->text);
+    mem_free(other);
+}
+
+static int other_order(const Other *other, const DeclareChange *item, Slice holder)
+{
+    int order = item_order(&other->item, item);
+    return order ? order : slice_order(other->holder, holder);
+}
+
+/* Where the mark is, or would stand. */
+static size_t other_find(const Declares *declares, const DeclareChange *item,
+                         Slice holder)
+{
+    size_t low = 0;
+    for (size_t high = declares->other_count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (other_order(declares->others[middle], item, holder) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static Other *other_new(const DeclareChange *item, Slice holder)
+{
+    Other *other = MEM_NEW(Other);
+    const Slice from[] = { item->table, item->tenant, item->name, item->value, holder };
+    Slice *to[] = { &other->item.table, &other->item.tenant, &other->item.name,
+                    &other->item.value, &other->holder };
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        buf_add_slice(&other->text, from[i]);
+    const char *at = buf_slice(&other->text).data;
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        *to[i] = slice_of(at, from[i].bytes);
+        at += from[i].bytes;
+    }
+    return other;
+}
+
+static void other_remove(Declares *declares, size_t at)
+{
+    other_free(declares->others[at]);
+    declares->other_count--;
+    memmove(&declares->others[at], &declares->others[at + 1],
+            (declares->other_count - at) * sizeof(Other *));
+}
+
+static void other_set(Declares *declares, const DeclareChange *item, Slice holder)
+{
+    size_t at = other_find(declares, item, holder);
+    if (at < declares->other_count &&
+        other_order(declares->others[at], item, holder) == 0)
+        other_remove(declares, at);
+    if (!item->value.data)
+        return;
+    MEM_PUSH(declares->others, declares->other_count, declares->other_capacity) = NULL;
+    memmove(&declares->others[at + 1], &declares->others[at],
+            (declares->other_count - 1 - at) * sizeof(Other *));
+    declares->others[at] = other_new(item, holder);
+}
+
+/* Another node's file has it. */
+static bool others_have(const Declares *declares, const DeclareChange *item)
+{
+    size_t at = other_find(declares, item, (Slice){ NULL, 0 });
+    for (; declares->home.bytes && at < declares->other_count; at++) {
+        const Other *other = declares->others[at];
+        if (item_order(&other->item, item) != 0)
+            return false;
+        if (other->holder.bytes)
+            return true;
+    }
+    return false;
+}
+
+/* Whoever had it in a file has defined it with the same value. */
+static bool others_defined(const Declares *declares, const DeclareChange *item)
+{
+    size_t at = other_find(declares, item, (Slice){ NULL, 0 });
+    for (; at < declares->other_count; at++) {
+        const Other *other = declares->others[at];
+        if (item_order(&other->item, item) != 0)
+            return false;
+        if (slice_equal(other->item.value, item->value))
+            return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------ */
+
 Declares *declares_new(void)
 {
     Declares *declares = MEM_NEW(Declares);
@@ -82,6 +188,9 @@ void declares_free(Declares *declares)
         return;
     list_done(&declares->applied);
     list_done(&declares->wanted);
+    for (size_t i = 0; i < declares->other_count; i++)
+        other_free(declares->others[i]);
+    mem_free(declares->others);
     arena_done(&declares->arena);
     pthread_mutex_destroy(&declares->lock);
     mem_free(declares);
@@ -100,17 +209,51 @@ static bool is_own(Slice table)
     return false;
 }
 
+/* What a mark is of; its holder is "" on a store that is not shared. */
+static DeclareChange mark_read(const Definition *definition, Slice *out_holder)
+{
+    DeclareChange item = { .tenant = definition->tenant,
+                           .name = definition->key,
+                           .value = definition->value };
+    *out_holder = (Slice){ NULL, 0 };
+    if (item.name.bytes && item.name.data[0] == '@') {
+        *out_holder = slice_cut(&item.name, ' ');
+        *out_holder = slice_of(out_holder->data + 1, out_holder->bytes - 1);
+    }
+    item.table = slice_cut(&item.name, ' ');
+    return item;
+}
+
+void declares_mark(const Declares *declares, const DeclareChange *change, Buf *out)
+{
+    if (declares->home.bytes)
+        buf_printf(out, "@" SLICE_FMT " ", SLICE_ARG(declares->home));
+    buf_printf(out, SLICE_FMT " " SLICE_FMT, SLICE_ARG(change->table),
+               SLICE_ARG(change->name));
+}
+
 void declares_stored(void *context, const Definition *definition)
 {
     Declares *declares = context;
-    Slice name = definition->key;
-    Slice table = slice_cut(&name, ' ');
-    if (is_own(table) && !slice_equal(definition->tenant, declares->home))
+    Slice holder;
+    DeclareChange item = mark_read(definition, &holder);
+    if (is_own(item.table) && !slice_equal(item.tenant, declares->home))
         return;
-    list_add(&declares->applied, &(DeclareChange){ .table = table,
-                                                   .tenant = definition->tenant,
-                                                   .name = name,
-                                                   .value = definition->value });
+    if (slice_equal(holder, declares->home))
+        list_add(&declares->applied, &item);
+    else
+        other_set(declares, &item, holder);
+}
+
+void declares_heard(Declares *declares, const Definition *mark)
+{
+    Slice holder;
+    DeclareChange item = mark_read(mark, &holder);
+    if (is_own(item.table) || slice_equal(holder, declares->home))
+        return;
+    pthread_mutex_lock(&declares->lock);
+    other_set(declares, &item, holder);
+    pthread_mutex_unlock(&declares->lock);
 }
 
 void declares_set(Declares *declares, const Declared *first)
@@ -147,6 +290,7 @@ static void tell_gone(const Declares *declares, DeclareSink *sink, void *context
     for (size_t i = 0; i < declares->applied.count; i++) {
         DeclareChange gone = declares->applied.items[i];
         gone.value = (Slice){ NULL, 0 };
+        gone.mark_only = others_have(declares, &gone);
         if (!list_find(&declares->wanted, &gone))
             sink(context, &gone);
     }
@@ -157,11 +301,13 @@ void declares_changes(Declares *declares, DeclareSink *sink, void *context)
     tell_gone(declares, sink, context);
     for (const DeclareSection *row = declare_sections(); row->section; row++) {
         for (size_t i = 0; i < declares->wanted.count; i++) {
-            const DeclareChange *item = &declares->wanted.items[i];
+            DeclareChange *item = &declares->wanted.items[i];
             const DeclareChange *before = list_find(&declares->applied, item);
-            if (slice_is(item->table, row->table) &&
-                (!before || !slice_equal(before->value, item->value)))
-                sink(context, item);
+            if (!slice_is(item->table, row->table) ||
+                (before && slice_equal(before->value, item->value)))
+                continue;
+            item->mark_only = !before && others_defined(declares, item);
+            sink(context, item);
         }
     }
     declares->pending = false;
@@ -171,7 +317,7 @@ bool declares_has(Declares *declares, Slice table, Slice tenant, Slice name)
 {
     DeclareChange key = { .table = table, .tenant = tenant, .name = name };
     pthread_mutex_lock(&declares->lock);
-    bool has = list_find(&declares->wanted, &key) != NULL;
+    bool has = list_find(&declares->wanted, &key) || others_have(declares, &key);
     pthread_mutex_unlock(&declares->lock);
     return has;
 }

@@ -4,7 +4,10 @@
  * What was applied is itself a definition (table DECLARED_TABLE, key `table name`, the
  * packed value), written in the same turn: the next start sees which ones are new, which
  * have changed and which have left the file. A definition that stands in the file cannot
- * be changed by an API call; switches (enable, pause) can be turned. */
+ * be changed by an API call; switches (enable, pause) can be turned.
+ *
+ * Nodes that share a store have a file each. Their marks carry who wrote them (key
+ * `@sysid table name`): a definition goes when it has left the last file that had it. */
 #ifndef SERVE_DECLARE_APPLY_H
 #define SERVE_DECLARE_APPLY_H
 
@@ -19,13 +22,16 @@ typedef struct Declares Declares;
 Declares *declares_new(void);
 void declares_free(Declares *declares);
 
-/* On a store of several nodes: whose definitions those are that are a node's own. They
- * stand under it as their tenant, and those of others are none of ours. Before all
- * else. */
+/* On a store of several nodes: whose marks are ours, and whose definitions those are that
+ * are a node's own. They stand under it as their tenant, and those of others are none of
+ * ours. Before all else. */
 void declares_home(Declares *declares, Slice sysid);
 
 /* What the store holds of DECLARED_TABLE: a DefinitionSink, before the first turn. */
 void declares_stored(void *declares, const Definition *definition);
+
+/* Another node has written or removed (value without data) a mark. Loop thread. */
+void declares_heard(Declares *declares, const Definition *mark);
 
 /* What the file says from now on; everything is copied. */
 void declares_set(Declares *declares, const Declared *first);
@@ -40,11 +46,15 @@ typedef struct DeclareChange {
     Slice tenant;
     Slice name;
     Slice value;
+    bool mark_only; /* the definition stays as it is: another file has it too */
 } DeclareChange;
 typedef void DeclareSink(void *context, const DeclareChange *change);
 void declares_changes(Declares *declares, DeclareSink *sink, void *context);
 
-/* Whether the file has it. Any thread. */
+/* The key of the mark of a change. */
+void declares_mark(const Declares *declares, const DeclareChange *change, Buf *out);
+
+/* Whether the file has it, or that of another node of the store. Any thread. */
 bool declares_has(Declares *declares, Slice table, Slice tenant, Slice name);
 
 #endif

@@ -32,6 +32,8 @@ static void write_change(void *context, const DeclareChange *change)
 {
     assert_true(slice_is(change->table, "handler"));
     assert_true(slice_is(change->tenant, "t"));
+    if (change->mark_only)
+        buf_add_text(context, "mark:");
     buf_printf(context, change->value.data ? SLICE_FMT "=" SLICE_FMT " " : SLICE_FMT " ",
                SLICE_ARG(change->name), SLICE_ARG(change->value));
 }
@@ -95,11 +97,67 @@ static void each_reload_starts_where_the_last_one_ended(void **state)
     declares_free(declares);
 }
 
+static void what_another_file_has_too_stays(void **state)
+{
+    Declared items[ITEMS_MAX];
+    Declares *declares = declares_new();
+    (void)state;
+    declares_home(declares, SLICE_LITERAL("me"));
+    stored(declares, "@me handler mine", "1");
+    stored(declares, "@me handler both", "1");
+    stored(declares, "@you handler both", "1");
+    stored(declares, "@you handler yours", "1");
+    stored(declares, "@you handler same", "1");
+    stored(declares, "@you handler other", "1");
+    assert_true(has(declares, "yours"));
+    declares_set(declares, list_of(items, "same=1 other=2"));
+    check_changes(declares, "mark:both mine other=2 mark:same=1 ");
+
+    /* The other one takes it out of its file: now it is ours alone. */
+    declares_heard(declares, &(Definition){ .tenant = SLICE_LITERAL("t"),
+                                            .key = SLICE_LITERAL("@you handler same") });
+    declares_heard(declares, &(Definition){ .tenant = SLICE_LITERAL("t"),
+                                            .key = SLICE_LITERAL("@you handler new"),
+                                            .value = SLICE_LITERAL("1") });
+    assert_true(has(declares, "new"));
+    declares_set(declares, NULL);
+    check_changes(declares, "mark:other same ");
+    declares_free(declares);
+}
+
+/* A store that was copied here: marks of those who had it are no one's. */
+static void marks_of_another_store_are_taken_over(void **state)
+{
+    Declared items[ITEMS_MAX];
+    Declares *declares = declares_new();
+    Buf key = { 0 };
+    (void)state;
+    stored(declares, "@you handler same", "1");
+    stored(declares, "@you handler left", "1");
+    assert_false(has(declares, "left"));
+    declares_set(declares, list_of(items, "same=1"));
+    check_changes(declares, "mark:same=1 ");
+    declares_set(declares, NULL);
+    check_changes(declares, "same ");
+    DeclareChange change = { .table = SLICE_LITERAL("handler"),
+                             .name = SLICE_LITERAL("x") };
+    declares_mark(declares, &change, &key);
+    assert_string_equal(buf_cstr(&key), "handler x");
+    buf_clear(&key);
+    declares_home(declares, SLICE_LITERAL("me"));
+    declares_mark(declares, &change, &key);
+    assert_string_equal(buf_cstr(&key), "@me handler x");
+    buf_done(&key);
+    declares_free(declares);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_differs_from_the_store_is_defined),
         cmocka_unit_test(each_reload_starts_where_the_last_one_ended),
+        cmocka_unit_test(what_another_file_has_too_stays),
+        cmocka_unit_test(marks_of_another_store_are_taken_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

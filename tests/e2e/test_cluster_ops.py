@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cluster_ops - running several nodes on one PostgreSQL store: what their files declare,
+limits of tenants over all of them, nodes that are gone for good."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib.api import wait_for               # noqa: E402
+from lib.cluster import STEADY, Cluster, Server    # noqa: E402
+from lib.daemon import Daemon, Place       # noqa: E402
+
+PATIENCE = 180 # seconds; a busy machine, sanitizers
+
+
+@pytest.fixture(name="place")
+def fixture_place():
+    with Place() as place:
+        yield place
+
+
+@pytest.fixture(name="server", scope="module")
+def fixture_server():
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.remove()
+
+
+@pytest.fixture(name="url")
+def fixture_url(server, request):
+    return server.database(request.node.name)
+
+
+@pytest.fixture(name="cluster")
+def fixture_cluster(url, place):
+    nodes = Cluster(url, place.path, 2, "--slots", "4", lease=STEADY)
+    try:
+        yield nodes.start()
+    finally:
+        nodes.close()
+
+
+class Declaring:
+    """A node with a configuration file of its own."""
+
+    def __init__(self, url, place, name):
+        self.file = place.path / f"{name}.yaml"
+        self.node = Daemon(place.path / name, "--store", url, "--config", str(self.file),
+                           "--set", f"scheduling.lease={STEADY}")
+
+    def start(self, *handlers):
+        self.declare(*handlers)
+        self.node.start()
+
+    def declare(self, *handlers):
+        items = [f"  - {{ name: {name}, lang: sh, body: 'echo \"R: 200 {said}\"' }}"
+                 for name, said in handlers]
+        self.file.write_text("\n".join(["handlers:", *items]) if items else "")
+
+    def restart(self, *handlers):
+        self.declare(*handlers)
+        self.node.restart()
+
+    def handler(self, name, status=200):
+        return self.node.api().get(f"/handlers/{name}", status)
+
+    def until_gone(self, name):
+        wait_for(lambda: self.node.api().request("GET", f"/handlers/{name}").status == 404,
+                 PATIENCE)
+
+
+@pytest.fixture(name="declaring")
+def fixture_declaring(url, place):
+    nodes = [Declaring(url, place, name) for name in ("one", "two")]
+    try:
+        yield nodes
+    finally:
+        for each in nodes:
+            each.node.cleanup()
+
+
+def test_a_node_withdraws_only_what_its_own_file_declared(declaring):
+    """S2.79: the file of another node may lack it; it stays, and no API call changes it."""
+    one, two = declaring
+    one.start(("x", "one"), ("y", "one"))
+    two.start(("y", "one"))
+    assert two.handler("x")["version"] == 1 and two.handler("y")["version"] == 1
+    two.restart(("y", "one"))
+    assert two.handler("x")["declared"] is True
+    assert two.node.api().request("PUT", "/handlers/x", {"body": "true"}).status == 409
+    # One file less: y stands in the other, x in none.
+    one.restart()
+    one.until_gone("x")
+    two.until_gone("x")
+    assert one.handler("y")["declared"] is True and one.handler("y")["version"] == 1
+    two.restart()
+    one.until_gone("y")
