@@ -67,7 +67,7 @@ void member_load_definitions(Member *member)
 {
     Error why = { 0 };
     Store *store = member->cluster->store;
-    (void)!store->kind->changes(store, 0, last_change, &member->change, &why);
+    (void)!store->kind->changes(store, CHANGES_LAST, last_change, &member->change, &why);
     for (size_t i = 0; node_definitions(i); i++) {
         Loading loading = { member, slice_text(node_definitions(i)) };
         (void)!store->kind->definitions(store, loading.table, take, &loading, &why);

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/times.h"
+#include "core/node.h"
 #include "pipeline/signals.h"
 #include "serve/gate.h"
 #include "serve/trial.h"
@@ -370,7 +371,9 @@ void audit_turn(Audit *audit, Outbox *out, const Map *calls, Now now)
     take_notes(audit, &out->batch);
     remember(audit, out, look.ops);
     int64_t next_boot = audit->purge_again ? audit->purge_soon : audit->purge_boot;
-    if (now.boot_ms >= next_boot && !audit->purging)
+    bool controls;
+    node_controller_lock(daemon_node(audit->daemon), &controls);
+    if (controls && now.boot_ms >= next_boot && !audit->purging)
         purge(audit, now);
 }
 

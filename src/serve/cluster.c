@@ -36,6 +36,7 @@ typedef struct ClusterNews {
     int64_t lease_boot;
     int64_t claims_boot;
     bool fenced;
+    bool behind; /* not all changes are known any more */
     bool silent; /* the store is not there, and nothing else is known */
 } ClusterNews;
 
@@ -128,7 +129,8 @@ Err cluster_begin(Daemon *daemon, Error *why)
     /* Before definitions are read: what changes meanwhile is told again, none is missed.
      */
     if (!err)
-        err = link->store->kind->changes(link->store, 0, last_change, &link->change, why);
+        err = link->store->kind->changes(link->store, CHANGES_LAST, last_change,
+                                         &link->change, why);
     if (!err && link->row.number != daemon->identity.number)
         err = identity_number(daemon->data_dir, &daemon->identity,
                               (uint16_t)link->row.number, why);
@@ -232,8 +234,11 @@ static ClusterNews *look(ClusterLink *link)
         news_free(news);
         return NULL;
     }
-    if (news->change_count)
-        link->change = news->changes[news->change_count - 1].change;
+    if (news->change_count) {
+        uint64_t last = news->changes[news->change_count - 1].change;
+        news->behind = last - link->change > CHANGES_KEPT;
+        link->change = last;
+    }
     news->fenced = row.fenced || row.epoch != link->row.epoch;
     news->lease_boot = begun + link->lease_ms - link->lease_ms / MARGIN_PARTS;
     news->claims_boot = begun + link->lease_ms * 2 / 3;
@@ -556,6 +561,13 @@ void cluster_collect(Daemon *daemon, Now now)
         if (news->fenced && !link->again) {
             log_event(LOG_WARN, "node.fenced",
                       "sysid=%s msg=\"its lease was over and its jobs were taken over: "
+                      "beginning anew\"",
+                      daemon->identity.sysid);
+            link->again = true;
+        }
+        if (news->behind && !link->again) {
+            log_event(LOG_WARN, "node.behind",
+                      "sysid=%s msg=\"more definitions have changed than are kept: "
                       "beginning anew\"",
                       daemon->identity.sysid);
             link->again = true;

@@ -11,6 +11,11 @@ bool cluster_tells(Slice table)
            !slice_starts(table, SLICE_LITERAL(AUDIT_HOUR_TABLE));
 }
 
+bool cluster_trims(uint32_t *changes)
+{
+    return (*changes)++ % (CHANGES_KEPT / 10) == 0;
+}
+
 bool cluster_outlives_fence(const Op *op)
 {
     switch (op->kind) {

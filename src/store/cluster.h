@@ -61,9 +61,18 @@ typedef void ChangeSink(void *context, const Change *change);
 #define AUDIT_TABLE      "audit"
 #define AUDIT_HOUR_TABLE "audit_hour:" /* and ten digits */
 
-/* Whether other nodes are told of writes to a table. What they were told stays for ever
+/* Whether other nodes are told of writes to a table. What they were told stays for long
  * (the last word on each key), so not of those that only grow and go again. */
 bool cluster_tells(Slice table);
+
+/* Whether words on what is gone are sought with this change: with the first of a handle,
+ * and now and then. */
+bool cluster_trims(uint32_t *changes);
+
+/* The last word on a definition that is gone is kept for so many changes at least, and
+ * goes soon after them: who is further behind must read everything anew. */
+#define CHANGES_KEPT 2000
+#define CHANGES_LAST UINT64_MAX /* `after`: only the last of all */
 
 /* Whether an operation of a fenced node still counts: what came through a door (jobs,
  * keys, definitions), and its return. */

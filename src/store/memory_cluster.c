@@ -262,7 +262,16 @@ void memory_load_inbox(const Memory *memory, const Load *load, Loaded *out)
 void memory_defined(Memory *memory, Slice key, uint32_t node)
 {
     Slice bytes = slice_of((const char *)&node, sizeof node);
-    entries_put(&memory->tables[TABLE_CHANGES], key, bytes, (int64_t)++memory->changes);
+    Entries *changes = &memory->tables[TABLE_CHANGES];
+    entries_put(changes, key, bytes, (int64_t)++memory->changes);
+    if (!cluster_trims(&memory->defined))
+        return;
+    for (size_t i = changes->count; i-- > 0;) {
+        Entry *entry = &changes->items[i];
+        if ((uint64_t)entry->number + CHANGES_KEPT <= memory->changes &&
+            !entries_find(&memory->tables[TABLE_DEFINITIONS], buf_slice(&entry->key)))
+            entries_remove(changes, entry);
+    }
 }
 
 static void tell_change(const Memory *memory, const Entry *entry, ChangeSink *sink,
@@ -288,6 +297,8 @@ Err memory_changes(Store *store, uint64_t after, ChangeSink *sink, void *context
     (void)why;
     const Memory *memory = memory_of(store);
     const Entries *table = &memory->tables[TABLE_CHANGES];
+    if (after == CHANGES_LAST)
+        after = memory->changes ? memory->changes - 1 : 0;
     for (;;) {
         const Entry *next = NULL;
         for (size_t i = 0; i < table->count; i++) {

@@ -49,6 +49,7 @@ typedef struct Memory {
     int64_t now_ms; /* 0: of this machine */
     uint64_t letters;
     uint64_t changes;
+    uint32_t defined; /* by this handle: cluster_trims */
     MemJob **jobs;
     size_t count;
     size_t capacity;

@@ -78,10 +78,11 @@ typedef struct Postgres {
     PgLease lease;
     PgHints hints;
     PgWatch watch;
-    Points points;   /* of the nodes in the commit under way */
-    Rollups rollups; /* likewise */
-    ReadPoint seen;  /* the last read point that this handle knows of */
-    uint32_t node;   /* whose commit it is */
+    Points points;    /* of the nodes in the commit under way */
+    Rollups rollups;  /* likewise */
+    ReadPoint seen;   /* the last read point that this handle knows of */
+    uint32_t node;    /* whose commit it is */
+    uint32_t defined; /* changes of definitions: cluster_trims */
     int64_t folded_hour;
     bool archive_shrank;     /* the commit under way removes jobs that have ended */
     int64_t parts_looked_ms; /* when empty parts of the archive were last looked for */

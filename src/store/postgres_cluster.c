@@ -214,6 +214,15 @@ void pgcluster_defined(Postgres *pg, const Op *op, uint32_t node)
     PQclear(link_query(&pg->link,
                        "SELECT pawl.definition_changed($1, $2, $3, $4::int8::int4)",
                        &pg->params));
+    if (!cluster_trims(&pg->defined))
+        return;
+    param_int(&pg->params, CHANGES_KEPT);
+    link_run(&pg->link,
+             "DELETE FROM pawl.definition_change c WHERE change <="
+             " (SELECT max(change) FROM pawl.definition_change) - $1"
+             " AND NOT EXISTS (SELECT FROM pawl.definition d WHERE"
+             " d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key)",
+             &pg->params);
 }
 
 /* Once for all that the commit has for others. */
@@ -256,19 +265,23 @@ void pgcluster_inbox(Postgres *pg, const Load *load, Loaded *out)
     PQclear(result);
 }
 
+#define CHANGES                                                                          \
+    "SELECT c.change, c.node, c.kind, c.tenant, c.key, d.value, d.kind IS NOT NULL"      \
+    " FROM pawl.definition_change c LEFT JOIN pawl.definition d"                         \
+    " ON d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key"
+
 Err postgres_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
                      Error *why)
 {
     Postgres *pg = postgres_of(store);
     postgres_begin_read(pg);
-    param_int(&pg->params, (int64_t)after);
-    PGresult *result = link_query(
-        &pg->link,
-        "SELECT c.change, c.node, c.kind, c.tenant, c.key, d.value, d.kind IS NOT NULL"
-        " FROM pawl.definition_change c LEFT JOIN pawl.definition d"
-        " ON d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key"
-        " WHERE c.change > $1 ORDER BY c.change",
-        &pg->params);
+    bool last = after == CHANGES_LAST;
+    if (!last)
+        param_int(&pg->params, (int64_t)after);
+    PGresult *result = link_query(&pg->link,
+                                  last ? CHANGES " ORDER BY c.change DESC LIMIT 1"
+                                       : CHANGES " WHERE c.change > $1 ORDER BY c.change",
+                                  &pg->params);
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++) {
         Change change = { .change = (uint64_t)field_int(result, i, 0),

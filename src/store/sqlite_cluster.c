@@ -176,6 +176,11 @@ void sqlite_defined(Db *db, const Op *op, uint32_t node)
     db_bind_key(stmt, 3, op->key);
     sqlite3_bind_int64(stmt, 4, node);
     db_run(db, stmt);
+    if (!cluster_trims(&db->defined))
+        return;
+    stmt = db_statement(db, SQL_CHANGES_TRIM);
+    sqlite3_bind_int64(stmt, 1, CHANGES_KEPT);
+    db_run(db, stmt);
 }
 
 /* --- Reading ----------------------------------------------------------------------- */
@@ -209,8 +214,10 @@ Err sqlite_changes(Store *store, uint64_t after, ChangeSink *sink, void *context
 {
     Sqlite *sqlite = sqlite_of(store);
     sqlite_begin_read(sqlite);
-    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_CHANGES);
-    sqlite3_bind_int64(stmt, 1, (int64_t)after);
+    bool last = after == CHANGES_LAST;
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, last ? SQL_CHANGE_LAST : SQL_CHANGES);
+    if (!last)
+        sqlite3_bind_int64(stmt, 1, (int64_t)after);
     while (db_row(&sqlite->db, stmt)) {
         Change change = { .change = (uint64_t)sqlite3_column_int64(stmt, 0),
                           .node = (uint32_t)sqlite3_column_int64(stmt, 1),

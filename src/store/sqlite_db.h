@@ -21,6 +21,7 @@ typedef struct Db {
     int rc;      /* the first failure since db_begin; SQLITE_OK: none */
     int wal_frames;
     int wal_frames_max; /* then the log is moved into the file; tests make it small */
+    uint32_t defined;   /* changes of definitions: cluster_trims */
     char failure[256];  /* SQLite's words about it */
     sqlite3_stmt *statements[SQL_STATEMENTS];
 } Db;

@@ -45,6 +45,7 @@ static const char *const texts[SQL_STATEMENTS] = {
                    " sum(c.count) FROM lane_count c JOIN lane l ON l.id = c.lane"
                    " LEFT JOIN name t ON t.id = l.tenant"
                    " LEFT JOIN name q ON q.id = l.queue WHERE c.count <> 0"
+                   " AND c.state >= 0"
                    " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
     [SQL_POINTS] = "SELECT node, position, number, last_id, results FROM point",
     [SQL_POINT_PUT] = "INSERT OR REPLACE INTO point(node, position, number, last_id,"
@@ -105,7 +106,7 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_ATTEMPTS_REMOVE] = "DELETE FROM attempt WHERE job = ?1",
     [SQL_PAYLOAD_GET] = "SELECT data FROM payload WHERE job = ?1",
     [SQL_PAYLOAD_PUT] = "INSERT OR REPLACE INTO payload(job, data) VALUES(?1, ?2)",
-    [SQL_PAYLOAD_REMOVE] = "DELETE FROM payload WHERE job = ?1",
+    [SQL_PAYLOAD_REMOVE] = "DELETE FROM payload WHERE job = ?1 RETURNING length(data)",
     [SQL_RESULT_GET] = "SELECT data FROM result WHERE job = ?1",
     [SQL_RESULT_PUT] = "INSERT OR REPLACE INTO result(job, data) VALUES(?1, ?2)",
     [SQL_RESULT_REMOVE] = "DELETE FROM result WHERE job = ?1",
@@ -222,6 +223,21 @@ static const char *const texts[SQL_STATEMENTS] = {
                     " d.kind IS NOT NULL FROM definition_change c"
                     " LEFT JOIN definition d USING (kind, tenant, key)"
                     " WHERE c.change > ?1 ORDER BY c.change",
+    [SQL_USES] = "SELECT coalesce(t.text, ''),"
+                 " sum(CASE WHEN c.state = -1 THEN c.count ELSE 0 END),"
+                 " sum(CASE WHEN 1 << c.state & ?1 THEN c.count ELSE 0 END),"
+                 " sum(CASE WHEN 1 << c.state & ?2 THEN c.count ELSE 0 END)"
+                 " FROM lane_count c JOIN lane l ON l.id = c.lane"
+                 " LEFT JOIN name t ON t.id = l.tenant"
+                 " GROUP BY 1 HAVING max(c.count <> 0) ORDER BY 1",
+    [SQL_CHANGE_LAST] = "SELECT c.change, c.node, c.kind, c.tenant, c.key, d.value,"
+                        " d.kind IS NOT NULL FROM definition_change c"
+                        " LEFT JOIN definition d USING (kind, tenant, key)"
+                        " ORDER BY c.change DESC LIMIT 1",
+    [SQL_CHANGES_TRIM] = "DELETE FROM definition_change AS c WHERE change <="
+                         " (SELECT max(change) FROM definition_change) - ?1"
+                         " AND NOT EXISTS (SELECT 1 FROM definition d WHERE"
+                         " d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key)",
 };
 
 const char *sql_text(Sql sql)

@@ -153,6 +153,9 @@ typedef enum Sql {
     SQL_INBOX,
     SQL_CHANGE_PUT,
     SQL_CHANGES,
+    SQL_USES,
+    SQL_CHANGE_LAST,
+    SQL_CHANGES_TRIM,
     SQL_STATEMENTS,
 } Sql;
 

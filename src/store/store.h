@@ -127,7 +127,8 @@ typedef struct StoreKind {
     /* All rows that have a number, in its order. */
     Err (*nodes)(Store *store, NodeSink *sink, void *context, Error *why);
 
-    /* Definitions changed behind `after`, the last change of each, in order. */
+    /* Definitions changed behind `after`, the last change of each, in order; see
+     * CHANGES_KEPT and CHANGES_LAST. */
     Err (*changes)(Store *store, uint64_t after, ChangeSink *sink, void *context,
                    Error *why);
 
