@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import PATIENCE, wait_for     # noqa: E402
-from lib.cluster import Server             # noqa: E402
+from lib.cluster import Cluster, Server    # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
 LONG = 120
@@ -215,6 +215,83 @@ def test_everything_moves_to_postgresql_and_back(place, server):
         api.act(id, "release")
         assert api.until(id, seconds=LONG)["state"] == "done"
     assert last.stop() == 0
+
+
+def at_each_node(nodes):
+    """Jobs of every kind at each of them: those that have ended, and those that wait."""
+    ended, waiting = {}, {}
+    for number, node in enumerate(nodes):
+        api = node.api(LONG)
+        done = api.add(command=["sh", "-c", f"echo 'R: 200 node {number}'"], protocol=True)["id"]
+        api.until(done, seconds=LONG)
+        ended[done] = f"node {number}".encode()
+        held = [api.add(command=["true"], held=True, payload="x" * size)["id"]
+                for size in (10, 5000)]
+        waiting[held[0]], waiting[held[1]] = "held", "held"
+        waiting[api.add(command=["true"], run_at=LATER)["id"]] = "deferred"
+        waiting[api.add(command=["true"], after=[held[0]])["id"]] = "blocked"
+        waiting[api.add(command=["true"], queue="stopped", unique={"key": f"u{number}"})["id"]] = \
+            "ready"
+    return ended, waiting
+
+
+def states(api, ids):
+    return {id: api.job(id)["state"] for id in ids}
+
+
+def all_there(node, ended, waiting):
+    api = node.api(LONG)
+    wait_for(lambda: counts_are_right(api), LONG)
+    assert states(api, waiting) == waiting
+    assert states(api, ended) == dict.fromkeys(ended, "done")
+    for id, said in ended.items():
+        assert api.request("GET", f"/jobs/{id}/result").body == said
+    return api
+
+
+def test_a_store_of_several_nodes_moves_and_comes_back(place, server):
+    """PostgreSQL with two nodes that own jobs, SQLite, PostgreSQL with two new nodes: nothing is
+    lost on the way, and everything runs in the end."""
+    cluster = Cluster(server.database("two"), place.path / "old", 2, "--slots", "2")
+    (place.path / "old").mkdir()
+    try:
+        nodes = cluster.start().daemons
+        put(nodes[0].api(), "/queues/stopped", slots=1)
+        assert nodes[0].api().request("POST", "/queues/stopped/pause", {}).status == 200
+        wait_for(lambda: nodes[1].api().get("/queues/stopped")["paused"], LONG)
+        ended, waiting = at_each_node(nodes)
+        assert [node.stop() for node in nodes] == [0, 0]
+    finally:
+        cluster.close()
+    files = [place.path / f"several{number}" for number in range(3)]
+    old_url = nodes[0].options[nodes[0].options.index("--store") + 1]
+    first = export(place.path / "visitor", old_url, files[0])
+    alone = place.daemon("--store", "sqlite:", *LEASE, data=place.path / "alone")
+    take_in(alone.data, "sqlite:", files[0])
+    assert export(alone.data, "sqlite:", files[1]) == first
+    all_there(alone.start(), ended, waiting)
+    assert alone.stop() == 0
+
+    export(alone.data, "sqlite:", files[1])
+    url = server.database("two_again")
+    (place.path / "new").mkdir()
+    cluster = Cluster(url, place.path / "new", 2, "--slots", "2")
+    try:
+        take_in(cluster.daemons[0].data, url, files[1])
+        nodes = cluster.start().daemons
+        all_there(nodes[1], ended, waiting)
+        api = all_there(nodes[0], ended, waiting)
+        assert api.request("POST", "/queues/stopped/resume").status == 200
+        for number, (id, state) in enumerate(waiting.items()):
+            if state == "held":
+                nodes[number % 2].api(LONG).act(id, "release")
+            if state == "deferred":
+                assert api.request("PATCH", f"/jobs/{id}",
+                                   {"run_at": "2020-01-01T00:00:00Z"}).status == 200
+        for id in waiting:
+            assert api.until(id, seconds=LONG)["state"] == "done"
+    finally:
+        cluster.close()
 
 
 # --- what is refused -------------------------------------------------------------------
