@@ -18,7 +18,7 @@ static Fault usage(const char *hint)
 static const Column columns[] = {
     { .title = "TENANT", .wide = true },   { .title = "TYPES" },
     { .title = "WAITING", .right = true }, { .title = "RUNNING", .right = true },
-    { .title = "ENDED", .right = true },
+    { .title = "ENDED", .right = true },   { .title = "STORED", .right = true },
 };
 
 static int64_t jobs_in(const Doc *tenant, const char *const *states)
@@ -42,6 +42,8 @@ static void add_row(Table *table, const Doc *tenant)
     table_addf(table, COLOUR_PLAIN, "%lld", (long long)jobs_in(tenant, waiting));
     table_addf(table, COLOUR_PLAIN, "%lld", (long long)jobs_in(tenant, running));
     table_addf(table, COLOUR_PLAIN, "%lld", (long long)jobs_in(tenant, ended));
+    table_addf(table, COLOUR_PLAIN, "%lld",
+               (long long)doc_int(tenant, "stored_bytes", 0));
 }
 
 static int ls(Cli *cli)
@@ -89,14 +91,15 @@ static bool is_number(const char *text)
 
 static int set(Cli *cli)
 {
-    static const char *const limits[] = { "max-queued", "max-running", "max-requests" };
+    static const char *const limits[] = { "max-queued", "max-running", "max-requests",
+                                          "max-bytes" };
     bool on = args_flag(&cli->args, "segregate-types");
     bool off = args_flag(&cli->args, "together");
     bool any = on || off;
     Doc *before = NULL;
     Buf path = { 0 };
     Buf body = { 0 };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         any = any || args_value(&cli->args, limits[i]);
         if (!is_number(args_value(&cli->args, limits[i])))
             return cli_fail(cli, usage("a number; 0 is no limit"), "--%s needs a number",
@@ -105,7 +108,8 @@ static int set(Cli *cli)
     if (!any || (on && off))
         return cli_fail(cli,
                         usage("pawl tenant set NAME --segregate-types | --together | "
-                              "--max-queued N | --max-running N | --max-requests N"),
+                              "--max-queued N | --max-running N | --max-requests N | "
+                              "--max-bytes N"),
                         "set what?");
     buf_add_text(&path, TENANTS_PATH "/");
     url_add(&path, slice_text(cli->args.operands[1]));
@@ -122,6 +126,7 @@ static int set(Cli *cli)
     keep_limit(cli, before, &json, "max-queued", "max_queued");
     keep_limit(cli, before, &json, "max-running", "max_running");
     keep_limit(cli, before, &json, "max-requests", "max_requests");
+    keep_limit(cli, before, &json, "max-bytes", "max_bytes");
     json_object_end(&json);
     int code = verb_call(cli, &tenant_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
     response_done(&response);

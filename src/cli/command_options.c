@@ -88,6 +88,7 @@ const Option tenant_options[] = {
     { "max-queued", 0, "N", "set: jobs that may wait (0: any number)" },
     { "max-running", 0, "N", "set: jobs that may run at once" },
     { "max-requests", 0, "N", "set: requests of its tokens per second" },
+    { "max-bytes", 0, "N", "set: bytes of bodies and results that are kept" },
     { 0 },
 };
 

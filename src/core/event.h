@@ -10,6 +10,7 @@
 #include "core/batch.h"
 #include "core/claim.h"
 #include "core/peer.h"
+#include "core/tenant.h"
 
 typedef uint64_t Requester; /* whom to answer; 0: no one waits */
 
@@ -43,6 +44,8 @@ typedef enum EventKind {
     EVENT_CHANGE,        /* another node has defined something: table, tenant, key, value;
                             the store has it already */
     EVENT_POST,          /* a word of this daemon to that of the node `number`: body */
+    EVENT_USES,          /* the store is being asked what tenants have; with `flag`: its
+                            answer, uses, `count` of them */
 } EventKind;
 
 /* A message from another node: see OP_MAIL. */
@@ -153,6 +156,7 @@ typedef struct Event {
     const Letter *letters;   /* LOADED for WANT_INBOX */
     size_t letter_count;
     const Peer *peers;       /* PEERS */
+    const TenantUse *uses;   /* USES */
     int64_t lease_boot;      /* PEERS: what runs here must have ended by then */
     int64_t claims_boot;     /* PEERS: nothing may be started from then on */
     int64_t next_due_ms;     /* LOADED */

@@ -4,6 +4,7 @@
 #include "core/node_home.h"
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_quota.h"
 #include "core/node_share.h"
 #include "core/node_sure.h"
 
@@ -363,6 +364,9 @@ static void take(Node *node, const Event *event)
         return;
     case EVENT_CHANGE:
         node_change(node, event);
+        return;
+    case EVENT_USES:
+        node_quota_heard(node, event);
         return;
     }
 }

@@ -81,8 +81,7 @@ const char *node_definitions(size_t number);
 void node_load_definition(Node *node, Slice table, const Definition *definition);
 void node_load_group(Node *node, Slice tenant, Slice name, JobState state,
                      uint64_t count); /* so many members are in that state */
-/* So many jobs of a tenant are in that state; all of them together. */
-void node_load_count(Node *node, Slice tenant, JobState state, uint64_t count);
+void node_load_use(Node *node, const TenantUse *use); /* of every tenant */
 void node_recovered(Node *node);
 
 /* One turn. */
@@ -94,6 +93,9 @@ int64_t node_next_wake(const Node *node);
 /* The controller lock as this node knows it; *out_mine: it is ours. Valid until the next
  * step. */
 ControllerLock node_controller_lock(const Node *node, bool *out_mine);
+
+/* Whether a limit of some tenant needs EVENT_USES now and then. */
+bool node_wants_uses(const Node *node);
 
 /* Whether a node that shares the store is gone: its lease is over, and it had not said
  * that it leaves. *out_sysid: one such; valid until the next step. */

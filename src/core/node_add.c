@@ -6,6 +6,7 @@
  * that key and jobs are kept or lost together. */
 #include "core/node_inside.h"
 #include "core/node_limits.h"
+#include "core/node_quota.h"
 #include "core/node_sure.h"
 
 #include "base/pack.h"
@@ -107,9 +108,11 @@ bool node_add_refused(Node *node, const Event *event)
 static bool refuse(Node *node, const Event *event, const Job *job, RefusedList *refused)
 {
     Buf detail = { 0 };
-    uint64_t count = event->kind == EVENT_ADD_LINES ? event->count : 1;
-    const char *problem =
-        event->request ? node_quota_refuses(node, job, count, &detail) : NULL;
+    bool lines = event->kind == EVENT_ADD_LINES;
+    uint64_t bytes = lines ? event->body.bytes : job->payload.bytes;
+    const char *problem = NULL;
+    if (event->request)
+        problem = node_quota_refuses(node, job, lines ? event->count : 1, bytes, &detail);
     if (event->request && !problem)
         problem = node_refuses(node, job, &detail);
     if (problem)
@@ -128,7 +131,7 @@ static void keep(Node *node, Job *job, Batch *batch)
     Head head = head_of(job, &node->names);
     place(node, job, &head);
     node_group_added(node, job, 1);
-    node_quota_added(node, head.tenant, job->state, 1);
+    node_quota_added(node, head.tenant, job, 1, job->payload.bytes);
     node_changed(node, &head, job->state, job->state)->added = true;
 }
 
@@ -592,7 +595,7 @@ void node_add_lines(Node *node, const Event *event)
     if (pattern->state == JOB_DEFERRED || pattern->state == JOB_BLOCKED)
         node_wait_until(node, pattern->dt_ms);
     node_group_added(node, pattern, event->count);
-    node_quota_added(node, head.tenant, pattern->state, event->count);
+    node_quota_added(node, head.tenant, pattern, event->count, event->body.bytes);
     Effect *changed = node_changed(node, &head, pattern->state, pattern->state);
     changed->count = event->count;
     changed->added = true;

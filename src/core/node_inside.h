@@ -83,15 +83,6 @@ void node_groups_look(Node *node); /* shared: all that wait for their end */
 void node_ask_groups(Node *node);
 void node_group_loaded(Node *node, const Asked *asked, const Event *answer);
 
-/* node_quota.c */
-void node_quota_added(Node *node, uint32_t tenant, JobState state, uint64_t count);
-void node_quota_moved(Node *node, uint32_t tenant, JobState was, JobState state);
-void node_quota_runs(Node *node, uint32_t tenant, int change);
-bool node_quota_full(const Node *node, uint32_t tenant); /* no more may run */
-const char *node_quota_refuses(const Node *node, const Job *job, uint64_t count,
-                               Buf *detail); /* a problem, or NULL */
-void node_quota_free(Node *node);
-
 /* node_operation.c */
 void node_define_operation(Node *node, const Event *event);
 void node_load_operation(Node *node, const Definition *definition);

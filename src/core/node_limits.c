@@ -4,6 +4,7 @@
 
 #include "core/node_home.h"
 #include "core/node_inside.h"
+#include "core/node_quota.h"
 
 #include "base/text.h"
 

@@ -98,10 +98,11 @@ struct Node {
     Rng rng;
     IdGen ids;
     Names names;
-    Map handlers;    /* HandlerEntry by tenant and type */
-    Map unblock;     /* the same keys: their blocked jobs are to be asked for again */
-    Map tenants;     /* Tenant by number of the name */
-    Map tenant_uses; /* node_quota.c */
+    Map handlers;        /* HandlerEntry by tenant and type */
+    Map unblock;         /* the same keys: their blocked jobs are to be asked for again */
+    Map tenants;         /* Tenant by number of the name */
+    Map tenant_uses;     /* node_quota.c */
+    uint64_t uses_asked; /* the turn behind which the store was last asked for them */
     Map lanes;
     Heap offers;  /* lanes with something to offer, by tour and waiting time */
     Map sisters;  /* Sisters by number of the tenant */

@@ -12,6 +12,7 @@ static const FieldRow rows[] = {
     { 3, offsetof(Tenant, max_queued), FIELD_64 },
     { 4, offsetof(Tenant, max_running), FIELD_64 },
     { 5, offsetof(Tenant, max_requests), FIELD_64 },
+    { 6, offsetof(Tenant, max_bytes), FIELD_64 },
 };
 
 static const Fields fields = { rows, FIELDS_COUNT(rows), NULL };

@@ -17,9 +17,21 @@ typedef struct Tenant {
     bool segregate_types;  /* each type of its jobs waits in a lane of its own (S2.7);
                               holds for jobs that are added from then on */
     uint64_t max_queued;   /* jobs that wait; 0: no limit, as of the others */
-    uint64_t max_running;  /* at once on this node */
-    uint64_t max_requests; /* of its tokens, per second */
+    uint64_t max_running;  /* at once */
+    uint64_t max_requests; /* of its tokens, per second, at each node */
+    uint64_t max_bytes;    /* of bodies and results that the store keeps */
 } Tenant;
+
+/* What a tenant has in the store. Jobs are told as what the commits of this node have
+ * made of them and what those of others have: the sum counts, a part may be negative. */
+typedef struct TenantUse {
+    Slice tenant;
+    int64_t bytes; /* of the bodies and results of all its jobs */
+    int64_t queued_here;
+    int64_t queued_elsewhere;
+    int64_t running_here;
+    int64_t running_elsewhere;
+} TenantUse;
 
 void tenant_pack(Buf *out, const Tenant *tenant);
 MUST_CHECK Err tenant_unpack(Slice packed, Tenant *out_tenant);

@@ -18,6 +18,7 @@ typedef struct Row {
     Slice name;
     Tenant tenant;
     uint64_t jobs[JOB_STATES];
+    int64_t bytes;
 } Row;
 
 /* What a request is about. */
@@ -67,6 +68,13 @@ static void take_count(void *context, const LaneCount *count)
         row->jobs[count->state] += count->count;
 }
 
+static void take_use(void *context, const TenantUse *use)
+{
+    Row *row = use->bytes > 0 ? row_of(context, use->tenant) : NULL;
+    if (row)
+        row->bytes = use->bytes;
+}
+
 static void take_tenant(void *context, const Definition *definition)
 {
     Row *row = row_of(context, definition->key);
@@ -98,6 +106,8 @@ static void gather(Call *call, Store *store, Subject *subject)
     } tables[] = { { TENANT_TABLE, take_tenant }, { HANDLER_TABLE, take_handler } };
     subject->arena = &call->arena;
     call->err = store->kind->counts(store, take_count, subject, &call->why);
+    if (!call->err)
+        call->err = store->kind->uses(store, 0, take_use, subject, &call->why);
     for (size_t i = 0; i < 2 && !call->err; i++)
         call->err = store->kind->definitions(store, slice_text(tables[i].table),
                                              tables[i].take, subject, &call->why);
@@ -113,6 +123,7 @@ static void write_row(const Exchange *exchange, JsonOut *json, const Row *row)
     json_int(json, "max_queued", (int64_t)row->tenant.max_queued);
     json_int(json, "max_running", (int64_t)row->tenant.max_running);
     json_int(json, "max_requests", (int64_t)row->tenant.max_requests);
+    json_int(json, "max_bytes", (int64_t)row->tenant.max_bytes);
     json_time(json, "created_at", row->tenant.created_ms);
     json_bool(json, "declared",
               daemon_declared(exchange->daemon, SLICE_LITERAL(TENANT_TABLE),
@@ -122,6 +133,7 @@ static void write_row(const Exchange *exchange, JsonOut *json, const Row *row)
         if (row->jobs[state])
             json_int(json, state_name((JobState)state), (int64_t)row->jobs[state]);
     json_object_end(json);
+    json_int(json, "stored_bytes", row->bytes);
     json_object_end(json);
 }
 

@@ -309,6 +309,7 @@ static void write_reply(Audit *audit, Look *look, const Effect *reply, const Cal
     case EVENT_HINT:
     case EVENT_CHANGE:
     case EVENT_POST:
+    case EVENT_USES:
         return; /* what workers and the daemon itself do is in the jobs */
     }
 }

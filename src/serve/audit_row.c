@@ -137,6 +137,7 @@ static void show_tenant(JsonOut *json, Slice key, Slice value)
     json_int(json, "max_queued", (int64_t)tenant.max_queued);
     json_int(json, "max_running", (int64_t)tenant.max_running);
     json_int(json, "max_requests", (int64_t)tenant.max_requests);
+    json_int(json, "max_bytes", (int64_t)tenant.max_bytes);
 }
 
 static void show_schedule(JsonOut *json, Slice key, Slice value)

@@ -665,6 +665,7 @@ void daemon_collect(Daemon *daemon, Now now)
     look_at_data(daemon, now);
     take_room(daemon);
     tenure_look(daemon, now);
+    usage_look(daemon->security->usage, now);
     daemon_trials_look(daemon, now);
     if (declares_pending(daemon->declares) && !daemon->no_room) {
         declares_changes(daemon->declares, take_declared, daemon);

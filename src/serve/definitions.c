@@ -7,6 +7,7 @@
 #include "serve/alerts.h"
 #include "serve/notices.h"
 #include "serve/security.h"
+#include "serve/usage.h"
 #include "store/frozen.h"
 
 typedef struct StoredTable {
@@ -23,11 +24,6 @@ static void stored_definition(void *context, const Definition *definition)
 static void stored_group(void *context, const GroupCount *count)
 {
     node_load_group(context, count->tenant, count->name, count->state, count->count);
-}
-
-static void stored_count(void *context, const LaneCount *count)
-{
-    node_load_count(context, count->tenant, count->state, count->count);
 }
 
 Err daemon_load_definitions(Daemon *daemon, Error *why)
@@ -47,7 +43,7 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     if (!err)
         err = store->kind->groups(store, NULL, stored_group, daemon->node, why);
     if (!err)
-        err = store->kind->counts(store, stored_count, daemon->node, why);
+        err = usage_load(daemon, store, why);
     if (!err)
         err = alerts_open(daemon, why);
     if (!err)

@@ -187,11 +187,12 @@ static const Shape shapes[] = {
     { "Tenant",
       "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"segregate_types\":" BOOL
       ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER ",\"max_requests\":" NUMBER
+      ",\"max_bytes\":" NUMBER ",\"stored_bytes\":" NUMBER
       ",\"created_at\":{\"type\":[\"string\",\"null\"]},\"declared\":" BOOL
       ",\"jobs\":" COUNTS "}}" },
     { "NewTenant", "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL
                    ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER
-                   ",\"max_requests\":" NUMBER "}}" },
+                   ",\"max_requests\":" NUMBER ",\"max_bytes\":" NUMBER "}}" },
     { "TenantList", LIST_OF("Tenant") },
     { "AuditRow",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"at\":" TIME0

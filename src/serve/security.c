@@ -37,6 +37,7 @@ Err security_open(Daemon *daemon, Store *store, int64_t audit_keep_ms, Security 
     Err err = ERR_OK;
     security->gate = gate_new();
     security->audit = audit_new(daemon, audit_keep_ms);
+    security->usage = usage_new(daemon);
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !err; i++)
         err = load(security, store, tables[i], why);
     for (size_t i = 0; !err && (table = node_definitions(i)); i++)
@@ -55,6 +56,7 @@ void security_close(Security *security)
         return;
     gate_free(security->gate);
     audit_free(security->audit);
+    usage_free(security->usage);
     mem_free(security);
 }
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* security.h - what the daemon keeps to know who may do what: one pointer of it. */
+/* security.h - what the daemon keeps to know who may do what, and how much: one pointer
+ * of it. */
 #ifndef SERVE_SECURITY_H
 #define SERVE_SECURITY_H
 
 #include "core/effect.h"
 #include "serve/audit.h"
 #include "serve/gate.h"
+#include "serve/usage.h"
 #include "store/store.h"
 
 typedef struct Security {
     Gate *gate;
     Audit *audit;
+    Usage *usage;
 } Security;
 
 /* With what the store holds. */

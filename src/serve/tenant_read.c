@@ -22,14 +22,14 @@ static Err read_limit(const JsonIn *value, const char *name, uint64_t *out, Prob
 static Err read_field(const JsonIn *at, Tenant *tenant, Problem *why)
 {
     static const char *const fields[] = { "segregate_types", "max_queued", "max_running",
-                                          "max_requests", NULL };
+                                          "max_requests",    "max_bytes",  NULL };
     if (slice_is(at->key, fields[0]))
         return json_in_bool(at, &tenant->segregate_types)
                    ? problem_set(why, "wrong_type", "%s must be true or false, not %s",
                                  fields[0], json_in_kind_name(at->kind))
                    : ERR_OK;
     uint64_t *const limits[] = { &tenant->max_queued, &tenant->max_running,
-                                 &tenant->max_requests };
+                                 &tenant->max_requests, &tenant->max_bytes };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (slice_is(at->key, fields[i + 1]))
             return read_limit(at, fields[i + 1], limits[i], why);
@@ -43,7 +43,8 @@ static Err read_field(const JsonIn *at, Tenant *tenant, Problem *why)
 
 Err tenant_read(const JsonIn *object, Tenant *out_tenant, Problem *why)
 {
-    static const char *const ours[] = { "name", "created_at", "declared", "jobs", NULL };
+    static const char *const ours[] = { "name", "created_at",   "declared",
+                                        "jobs", "stored_bytes", NULL };
     Tenant tenant = { .created_ms = WRITTEN_AT };
     if (object->kind != JSON_IN_OBJECT)
         return problem_set(why, "wrong_type", "a tenant must be an object, not %s",

@@ -71,7 +71,7 @@ bool cluster_trims(uint32_t *changes);
 
 /* The last word on a definition that is gone is kept for so many changes at least, and
  * goes soon after them: who is further behind must read everything anew. */
-#define CHANGES_KEPT 2000
+#define CHANGES_KEPT 1000
 #define CHANGES_LAST UINT64_MAX /* `after`: only the last of all */
 
 /* Whether an operation of a fenced node still counts: what came through a door (jobs,

@@ -410,9 +410,19 @@ static void dump_count(void *context, const LaneCount *count)
     buf_add_char(&dump->lanes, '\0');
 }
 
+static void dump_use(void *context, const TenantUse *use)
+{
+    buf_printf(context, "use " SLICE_FMT " bytes=%lld queued=%lld running=%lld\n",
+               SLICE_ARG(use->tenant), (long long)use->bytes,
+               (long long)(use->queued_here + use->queued_elsewhere),
+               (long long)(use->running_here + use->running_elsewhere));
+}
+
 static void dump_lanes(Dump *dump)
 {
     Error why = { 0 };
+    must(dump->store->kind->uses(dump->store, SCENE_NODE, dump_use, dump->out, &why),
+         &why);
     must(dump->store->kind->counts(dump->store, dump_count, dump, &why), &why);
     Slice rest = buf_slice(&dump->lanes);
     while (rest.bytes) {

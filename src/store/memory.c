@@ -468,6 +468,40 @@ static Err memory_counts(Store *store, CountSink *sink, void *context, Error *wh
     return ERR_OK;
 }
 
+static int by_tenant(const void *a, const void *b)
+{
+    return bytes_order(((const TenantUse *)a)->tenant, ((const TenantUse *)b)->tenant);
+}
+
+static Err memory_uses(Store *store, uint32_t node, UseSink *sink, void *context,
+                       Error *why)
+{
+    (void)why;
+    (void)node; /* no one counts by node here */
+    const Memory *memory = memory_of(store);
+    TenantUse *all = MEM_ARRAY(TenantUse, memory->count + 1);
+    for (size_t i = 0; i < memory->count; i++) {
+        const Job *job = &memory->jobs[i]->row.job;
+        all[i] = (TenantUse){ .tenant = job->tenant,
+                              .bytes = (int64_t)job->payload.bytes + job->result_bytes,
+                              .queued_here = state_in(job->state, STATES_WAITING),
+                              .running_here = state_in(job->state, STATES_OWNED) };
+    }
+    if (memory->count)
+        qsort(all, memory->count, sizeof *all, by_tenant);
+    for (size_t i = 0; i < memory->count;) {
+        TenantUse use = { .tenant = all[i].tenant };
+        for (; i < memory->count && slice_equal(use.tenant, all[i].tenant); i++) {
+            use.bytes += all[i].bytes;
+            use.queued_here += all[i].queued_here;
+            use.running_here += all[i].running_here;
+        }
+        sink(context, &use);
+    }
+    mem_free(all);
+    return ERR_OK;
+}
+
 static void memory_close(Store *store)
 {
     Memory *memory = memory_of(store);
@@ -495,6 +529,7 @@ static const StoreKind memory_kind = {
     .last_number = memory_last_number,
     .definitions = memory_definitions,
     .counts = memory_counts,
+    .uses = memory_uses,
     .rollups = memory_rollups,
     .groups = memory_groups,
     .renew = memory_renew,

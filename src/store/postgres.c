@@ -160,7 +160,7 @@ static Err postgres_counts(Store *store, CountSink *sink, void *context, Error *
         "SELECT coalesce(t.text, ''), coalesce(q.text, ''), l.pull, c.state,"
         " sum(c.count)::int8 FROM pawl.lane_count c JOIN pawl.lane l ON l.id = c.lane"
         " LEFT JOIN pawl.name t ON t.id = l.tenant"
-        " LEFT JOIN pawl.name q ON q.id = l.queue"
+        " LEFT JOIN pawl.name q ON q.id = l.queue WHERE c.state >= 0"
         " GROUP BY 1, 2, 3, 4 HAVING sum(c.count) <> 0 ORDER BY 1, 2, 3, 4",
         &pg->params);
     int rows = result ? PQntuples(result) : 0;
@@ -174,6 +174,39 @@ static Err postgres_counts(Store *store, CountSink *sink, void *context, Error *
     }
     PQclear(result);
     return postgres_end_read(pg, "read counts", why);
+}
+
+/* Rows are what each node has changed: so are parts of the sums. */
+static Err postgres_uses(Store *store, uint32_t node, UseSink *sink, void *context,
+                         Error *why)
+{
+    Postgres *pg = postgres_of(store);
+    postgres_begin_read(pg);
+    param_int(&pg->params, node);
+    PGresult *result = link_query(
+        &pg->link,
+        "SELECT coalesce(t.text, ''),"
+        " sum(c.count) FILTER (WHERE c.state = -1)::int8,"
+        " sum(c.count) FILTER (WHERE c.state IN (0,1,2,3,6,7) AND c.node = $1)::int8,"
+        " sum(c.count) FILTER (WHERE c.state IN (0,1,2,3,6,7) AND c.node <> $1)::int8,"
+        " sum(c.count) FILTER (WHERE c.state IN (4,5) AND c.node = $1)::int8,"
+        " sum(c.count) FILTER (WHERE c.state IN (4,5) AND c.node <> $1)::int8"
+        " FROM pawl.lane_count c JOIN pawl.lane l ON l.id = c.lane"
+        " LEFT JOIN pawl.name t ON t.id = l.tenant"
+        " GROUP BY 1 HAVING bool_or(c.count <> 0) ORDER BY 1",
+        &pg->params);
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        TenantUse use = { .tenant = field_bytes(result, i, 0),
+                          .bytes = field_int(result, i, 1),
+                          .queued_here = field_int(result, i, 2),
+                          .queued_elsewhere = field_int(result, i, 3),
+                          .running_here = field_int(result, i, 4),
+                          .running_elsewhere = field_int(result, i, 5) };
+        sink(context, &use);
+    }
+    PQclear(result);
+    return postgres_end_read(pg, "read what tenants have", why);
 }
 
 static bool postgres_watch(Store *store, uint32_t node, int timeout_ms)
@@ -209,6 +242,7 @@ static const StoreKind postgres_kind = {
     .definitions = postgres_definitions,
     .rollups = postgres_rollups,
     .counts = postgres_counts,
+    .uses = postgres_uses,
     .groups = postgres_groups,
     .renew = postgres_renew,
     .nodes = postgres_nodes,

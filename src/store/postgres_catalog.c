@@ -184,16 +184,27 @@ void pgcatalog_part(PgCatalog *catalog, JobId id)
 /* --- Counts ----------------------------------------------------------------------------
  */
 
-void pgcatalog_count(PgCatalog *catalog, uint32_t lane, JobState state, int64_t change)
+static void count(PgCatalog *catalog, uint32_t lane, unsigned what, int64_t change)
 {
     if (!lane || lane > catalog->lane_count)
         return; /* the link has failed */
     PgLane *entry = &catalog->lanes[lane - 1];
-    entry->change[state] += change;
+    entry->change[what] += change;
     if (entry->touched)
         return;
     entry->touched = true;
     MEM_PUSH(catalog->touched, catalog->touched_count, catalog->touched_capacity) = lane;
+}
+
+void pgcatalog_count(PgCatalog *catalog, uint32_t lane, JobState state, int64_t change)
+{
+    count(catalog, lane, state, change);
+}
+
+void pgcatalog_bytes(PgCatalog *catalog, uint32_t lane, int64_t change)
+{
+    if (change)
+        count(catalog, lane, COUNT_BYTES, change);
 }
 
 void pgcatalog_save(PgCatalog *catalog, uint32_t node)
@@ -204,13 +215,13 @@ void pgcatalog_save(PgCatalog *catalog, uint32_t node)
     for (size_t i = 0; i < catalog->touched_count; i++) {
         PgLane *lane = &catalog->lanes[catalog->touched[i] - 1];
         lane->touched = false;
-        for (unsigned state = 0; state < JOB_STATES; state++) {
-            if (!lane->change[state])
+        for (unsigned what = 0; what < COUNTS; what++) {
+            if (!lane->change[what])
                 continue;
             array_int(&lanes, catalog->touched[i]);
-            array_int(&states, state);
-            array_int(&counts, lane->change[state]);
-            lane->change[state] = 0;
+            array_int(&states, count_state(what));
+            array_int(&counts, lane->change[what]);
+            lane->change[what] = 0;
         }
     }
     catalog->touched_count = 0;

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "store/postgres_link.h"
+#include "store/saved.h"
 
 /* What tells lanes apart: numbers of names, in bytes that can be compared. */
 typedef struct PgLaneKey {
@@ -23,7 +24,7 @@ typedef struct PgLaneKey {
 typedef struct PgLane {
     PgLaneKey key;
     bool touched;
-    int64_t change[JOB_STATES]; /* of its counts, by the commit under way */
+    int64_t change[COUNTS]; /* of its counts, by the commit under way */
 } PgLane;
 
 typedef struct PgCatalog {
@@ -65,6 +66,7 @@ void pgcatalog_find_lanes(const PgCatalog *catalog, const Job *job, uint32_t own
 Slice pgcatalog_text(PgCatalog *catalog, uint32_t name);
 
 void pgcatalog_count(PgCatalog *catalog, uint32_t lane, JobState state, int64_t change);
+void pgcatalog_bytes(PgCatalog *catalog, uint32_t lane, int64_t change);
 
 /* Writes changed counts as those of a node. */
 void pgcatalog_save(PgCatalog *catalog, uint32_t node);

@@ -27,6 +27,11 @@ static PgPlaced placed_of(const Job *job)
     return (PgPlaced){ job->priority, job->dt_ms, job_owner(job), job->flags };
 }
 
+static int64_t row_bytes(const Job *job)
+{
+    return (int64_t)job->payload.bytes + job->result_bytes;
+}
+
 static void hold_saved(Postgres *pg, const SavedRow *saved, Place place)
 {
     PgHeld *held = hold(pg, saved->row.job.id);
@@ -35,6 +40,7 @@ static void hold_saved(Postgres *pg, const SavedRow *saved, Place place)
     held->was_lane = saved->lane;
     held->was_state = saved->row.job.state;
     held->was_placed = placed_of(&saved->row.job);
+    held->was_bytes = row_bytes(&saved->row.job);
 }
 
 static void hold_rows(Postgres *pg, const PGresult *result, Place place)
@@ -231,6 +237,7 @@ void pgheld_line(Postgres *pg, PgPattern *pattern, JobId id, Slice payload)
         write_payload(pg, id, payload);
     write_values(pg, values, pattern->place, PLACE_NONE);
     pgcatalog_count(&pg->catalog, pattern->lane, pattern->state, 1);
+    pgcatalog_bytes(&pg->catalog, pattern->lane, (int64_t)payload.bytes);
 }
 
 void pgheld_write(Postgres *pg, const Job *job)
@@ -275,6 +282,10 @@ static void count_change(Postgres *pg, const PgHeld *held, uint32_t lane)
         pgcatalog_count(&pg->catalog, held->was_lane, held->was_state, -1);
     if (lane)
         pgcatalog_count(&pg->catalog, lane, held->saved.row.job.state, 1);
+    int64_t bytes = lane ? row_bytes(&held->saved.row.job) : 0;
+    if (lane && held->payload == BESIDE_PUT)
+        bytes += (int64_t)held->payload_bytes.bytes;
+    pgcatalog_bytes(&pg->catalog, lane ? lane : held->was_lane, bytes - held->was_bytes);
 }
 
 void pgheld_remove(Postgres *pg, PgHeld *held)
@@ -416,6 +427,32 @@ static bool send_removed(Postgres *pg, PgArray *ids, const char *sql)
     return link_run(&pg->link, sql, &pg->params) == runs.ids;
 }
 
+#define RUNS(key) " USING unnest($1, $2) AS r(a, b) WHERE " key " BETWEEN r.a AND r.b"
+
+/* Payloads in their own table: only there is known how large they were. */
+static void send_payloads_removed(Postgres *pg)
+{
+    PgArray *ids = &pg->out.payloads_removed;
+    PgRuns runs;
+    if (!ids->count)
+        return;
+    runs_of(&runs, ids);
+    array_clear(ids);
+    param_runs(&pg->params, &runs);
+    runs_done(&runs);
+    PGresult *result = link_query(
+        &pg->link,
+        "DELETE FROM pawl.payload" RUNS("job") " RETURNING job, octet_length(data)::int8",
+        &pg->params);
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        const PgHeld *held = map_find(&pg->held.by_id, (JobId)field_int(result, i, 0));
+        if (held)
+            pgcatalog_bytes(&pg->catalog, held->was_lane, -field_int(result, i, 1));
+    }
+    PQclear(result);
+}
+
 static void send_columns(Postgres *pg, PgArray *columns, size_t count, const char *sql)
 {
     if (!columns[0].count)
@@ -426,8 +463,6 @@ static void send_columns(Postgres *pg, PgArray *columns, size_t count, const cha
     }
     link_run(&pg->link, sql, &pg->params);
 }
-
-#define RUNS(key) " USING unnest($1, $2) AS r(a, b) WHERE " key " BETWEEN r.a AND r.b"
 
 static void send_all(Postgres *pg)
 {
@@ -445,7 +480,7 @@ static void send_all(Postgres *pg)
     send_removed(pg, &out->attempts_removed, "DELETE FROM pawl.attempt" RUNS("job"));
     send_removed(pg, &out->bookings_removed, "DELETE FROM pawl.booking" RUNS("job"));
     send_removed(pg, &out->results_removed, "DELETE FROM pawl.result" RUNS("job"));
-    send_removed(pg, &out->payloads_removed, "DELETE FROM pawl.payload" RUNS("job"));
+    send_payloads_removed(pg);
     sure = pgrow_changes_send(&out->changes, &pg->link, &pg->params) && sure;
     if (!sure && pg->known.used)
         link_fail(&pg->link, ERR_BUSY, PG_DOUBT);

@@ -30,6 +30,7 @@ struct PgHeld {
     uint32_t was_lane;
     JobState was_state;
     PgPlaced was_placed;
+    int64_t was_bytes; /* of what stands in its row or has its size there */
     bool changed;
     bool rewrite; /* name, spec or payload changed too */
     bool gone;

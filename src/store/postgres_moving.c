@@ -226,6 +226,7 @@ static void job_in(Store *store, const Row *row)
     uint32_t lane = pgrow_values(&saved, &pg->catalog, &pg->scratch, &values);
     pgrow_copy(&pg->out.jobs[place], &values);
     pgcatalog_count(&pg->catalog, lane, row->job.state, 1);
+    pgcatalog_bytes(&pg->catalog, lane, (int64_t)payload.bytes + row->job.result_bytes);
     if (pg->out.jobs[place].bytes >= COPY_BYTES)
         send_jobs(pg, place);
     if (pg->out.payloads.bytes >= COPY_BYTES)

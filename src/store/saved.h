@@ -12,6 +12,16 @@ typedef enum Place { PLACE_LIVE, PLACE_DONE, PLACE_DEAD, PLACES, PLACE_NONE } Pl
 
 Place place_of(JobState state);
 
+/* What is counted of a lane: jobs by state, and bytes of their bodies and results. Those
+ * have a row of their own, with a state that no job has. */
+#define COUNT_BYTES JOB_STATES
+#define COUNTS      (JOB_STATES + 1)
+#define BYTES_STATE (-1)
+static inline int count_state(unsigned count)
+{
+    return count == COUNT_BYTES ? BYTES_STATE : (int)count;
+}
+
 /* A row with what is only known at rest. */
 typedef struct SavedRow {
     Row row;       /* row.job's cold fields are empty unless `opened` */

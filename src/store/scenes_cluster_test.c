@@ -554,18 +554,16 @@ static void words_on_what_is_gone_go(Scene *scene)
     define(scene, SCENE_NODE, "stays", "one");
     define(scene, SCENE_NODE, "often", "one");
     uint64_t last = expect_changes(scene, CHANGES_LAST, "queue/often=one by 3;");
+    expect_changes(scene, 0,
+                   "queue/gone=gone by 3;queue/stays=one by 3;queue/often=one by 3;");
     Batch batch = { .node = SCENE_NODE };
-    for (uint64_t i = 0; i < CHANGES_KEPT - 3; i++) {
+    for (uint64_t i = 0; i < CHANGES_KEPT + CHANGES_KEPT / 10; i++) {
         Op *op = batch_op(&batch, OP_PUT, 0);
         op->table = SLICE_LITERAL("queue");
         op->key = SLICE_LITERAL("often");
         op->tenant = SLICE_LITERAL(SCENE_TENANT);
         op->value = SLICE_LITERAL("more");
     }
-    scene_commit(scene, &batch, 1, NULL);
-    expect_changes(scene, 0,
-                   "queue/gone=gone by 3;queue/stays=one by 3;queue/often=more by 3;");
-    batch.count = CHANGES_KEPT / 10;
     scene_commit(scene, &batch, 1, NULL);
     expect_changes(scene, 0, "queue/stays=one by 3;queue/often=more by 3;");
     expect_changes(scene, last, "queue/often=more by 3;");
@@ -627,6 +625,138 @@ static void jobs_that_are_owed_are_loaded_and_not_told(Scene *scene)
     buf_done(&packed);
 }
 
+/* --- What tenants have ---------------------------------------------------------------
+ */
+
+static void see_use(void *context, const TenantUse *use)
+{
+    TenantUse *seen = context;
+    if (slice_is(use->tenant, SCENE_TENANT)) {
+        Slice none = { NULL, 0 };
+        *seen = *use;
+        seen->tenant = none; /* only during the call */
+    }
+}
+
+static TenantUse use_now(Scene *scene)
+{
+    TenantUse seen = { 0 };
+    Err err = ERR_IO;
+    for (int tries = 0; err && tries < 2; tries++) {
+        Error why = { 0 };
+        err = scene->store->kind->uses(scene->store, SCENE_NODE, see_use, &seen, &why);
+        scene->failures += err != ERR_OK;
+    }
+    assert_int_equal(err, ERR_OK);
+    return seen;
+}
+
+static JobId add_body(Scene *scene, Slice body)
+{
+    Job *job = scene_job(scene, "q");
+    job->payload = body;
+    return scene_add(scene, job);
+}
+
+static void patch_body(Scene *scene, JobId id, Slice body)
+{
+    Op op = scene_move(scene, id, JOB_READY);
+    op.fields = FIELD_PAYLOAD;
+    op.payload = body;
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+static void end_with(Scene *scene, JobId id, uint32_t attempt, const char *result)
+{
+    Op op = scene_claim(scene, id, attempt);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    op = scene_finish(scene, id, attempt, JOB_DONE);
+    op.result = slice_text(result);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+#define LARGE 5000 /* bytes: in a table of its own */
+
+static void bodies_and_results_are_counted(Scene *scene)
+{
+    Buf large = { 0 };
+    for (size_t i = 0; i < LARGE; i++)
+        buf_add_char(&large, (char)i);
+    assert_int_equal(use_now(scene).bytes, 0);
+    JobId small = add_body(scene, SLICE_LITERAL("four"));
+    JobId other = add_body(scene, buf_slice(&large));
+    assert_int_equal(use_now(scene).bytes, 4 + LARGE);
+    assert_int_equal(use_now(scene).queued_here, 2);
+    patch_body(scene, small, buf_slice(&large));
+    assert_int_equal(use_now(scene).bytes, LARGE + LARGE);
+    patch_body(scene, small, slice_of(buf_slice(&large).data, LARGE - 1));
+    assert_int_equal(use_now(scene).bytes, LARGE - 1 + LARGE);
+    patch_body(scene, small, SLICE_LITERAL("six456"));
+    assert_int_equal(use_now(scene).bytes, 6 + LARGE);
+    end_with(scene, small, 1, "result");
+    assert_int_equal(use_now(scene).bytes, 6 + 6 + LARGE);
+    Op again = scene_move(scene, small, JOB_READY);
+    again.fields = FIELD_RETRY;
+    assert_int_equal(scene_do(scene, &again), OP_APPLIED);
+    end_with(scene, small, 2, "so");
+    assert_int_equal(use_now(scene).bytes, 6 + 2 + LARGE);
+    assert_int_equal(use_now(scene).queued_here, 1);
+    Op gone = scene_op(OP_REMOVE, other);
+    assert_int_equal(scene_do(scene, &gone), OP_APPLIED);
+    assert_int_equal(use_now(scene).bytes, 6 + 2);
+    gone = scene_op(OP_REMOVE, small);
+    assert_int_equal(scene_do(scene, &gone), OP_APPLIED);
+    assert_int_equal(use_now(scene).bytes, 0);
+    assert_int_equal(use_now(scene).queued_here, 0);
+    buf_done(&large);
+}
+
+static void lines_are_counted_until_they_are_purged(Scene *scene)
+{
+    enum { LINES = 100 };
+    Buf body = { 0 };
+    for (size_t i = 0; i < LINES; i++)
+        buf_add_text(&body, "line\n");
+    Job *job = scene_job(scene, "q");
+    job->state = JOB_CANCELLED;
+    job->finished_ms = 1;
+    job->dt_ms = 1 + MS_PER_1000_YEARS;
+    Op add = scene_op(OP_ADD_LINES, job->id);
+    add.job = job;
+    add.first = 1000;
+    add.body = buf_slice(&body);
+    assert_int_equal(scene_do(scene, &add), OP_APPLIED);
+    assert_int_equal(use_now(scene).bytes, LINES * 4);
+    Op purge = scene_op(OP_PURGE, 0);
+    purge.dt_ms = 1000;
+    purge.count = LINES - 1;
+    assert_int_equal(scene_do(scene, &purge), OP_APPLIED);
+    assert_int_equal(use_now(scene).bytes, 4);
+    buf_done(&body);
+}
+
+/* By who has made it so: the sum is right whoever has run it. */
+static void what_others_have_made_is_told_apart(Scene *scene)
+{
+    uint32_t other = join_two(scene);
+    JobId id = scene_add_ready(scene, "q");
+    TenantUse use = use_now(scene);
+    assert_int_equal(use.queued_here + use.queued_elsewhere, 1);
+    Op give = scene_op(OP_GIVE, id);
+    give.node = other;
+    assert_int_equal(scene_do(scene, &give), OP_APPLIED);
+    Op claim = scene_claim(scene, id, 1);
+    assert_int_equal(scene_do_as(scene, other, &claim), OP_APPLIED);
+    use = use_now(scene);
+    assert_int_equal(use.queued_here + use.queued_elsewhere, 0);
+    assert_int_equal(use.running_here + use.running_elsewhere, 1);
+    if (scene->store->kind->shared && use.running_elsewhere) {
+        assert_int_equal(use.queued_here, 1);
+        assert_int_equal(use.queued_elsewhere, -1);
+        assert_int_equal(use.running_here, 0);
+    }
+}
+
 const SceneRow scenes_of_clusters[] = {
     SCENE(numbers_are_unique_and_kept),
     SCENE(rows_tell_of_nodes),
@@ -652,5 +782,8 @@ const SceneRow scenes_of_clusters[] = {
     SCENE(words_on_what_is_gone_go),
     SCENE(nobody_is_told_of_the_audit),
     SCENE(jobs_that_are_owed_are_loaded_and_not_told),
+    SCENE(bodies_and_results_are_counted),
+    SCENE(lines_are_counted_until_they_are_purged),
+    SCENE(what_others_have_made_is_told_apart),
     { NULL, NULL },
 };

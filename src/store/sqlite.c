@@ -134,6 +134,25 @@ static Err sqlite_counts(Store *store, CountSink *sink, void *context, Error *wh
     return db_end(&sqlite->db, "read counts", why);
 }
 
+static Err sqlite_uses(Store *store, uint32_t node, UseSink *sink, void *context,
+                       Error *why)
+{
+    (void)node; /* there is one */
+    Sqlite *sqlite = sqlite_of(store);
+    sqlite_begin_read(sqlite);
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_USES);
+    sqlite3_bind_int64(stmt, 1, STATES_WAITING);
+    sqlite3_bind_int64(stmt, 2, STATES_OWNED);
+    while (db_row(&sqlite->db, stmt)) {
+        TenantUse use = { .tenant = db_column(stmt, 0),
+                          .bytes = sqlite3_column_int64(stmt, 1),
+                          .queued_here = sqlite3_column_int64(stmt, 2),
+                          .running_here = sqlite3_column_int64(stmt, 3) };
+        sink(context, &use);
+    }
+    return db_end(&sqlite->db, "read what tenants have", why);
+}
+
 static void sqlite_close(Store *store)
 {
     Sqlite *sqlite = sqlite_of(store);
@@ -159,6 +178,7 @@ static const StoreKind sqlite_kind = {
     .definitions = sqlite_definitions,
     .rollups = sqlite_rollups,
     .counts = sqlite_counts,
+    .uses = sqlite_uses,
     .groups = sqlite_groups,
     .renew = sqlite_renew,
     .nodes = sqlite_nodes,

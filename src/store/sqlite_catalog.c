@@ -177,27 +177,38 @@ void catalog_slot(Catalog *catalog, Db *db, uint32_t node, uint32_t slot)
 /* --- Counts and points ---------------------------------------------------------------
  */
 
-void catalog_count(Catalog *catalog, uint32_t lane, JobState state, int64_t change)
+static void count(Catalog *catalog, uint32_t lane, unsigned what, int64_t change)
 {
     CatalogLane *entry = &catalog->lanes[lane - 1];
-    entry->change[state] += change;
+    entry->change[what] += change;
     if (entry->touched)
         return;
     entry->touched = true;
     MEM_PUSH(catalog->touched, catalog->touched_count, catalog->touched_capacity) = lane;
 }
 
+void catalog_count(Catalog *catalog, uint32_t lane, JobState state, int64_t change)
+{
+    count(catalog, lane, state, change);
+}
+
+void catalog_bytes(Catalog *catalog, uint32_t lane, int64_t change)
+{
+    if (change)
+        count(catalog, lane, COUNT_BYTES, change);
+}
+
 static void save_counts(Db *db, uint32_t lane, CatalogLane *entry)
 {
-    for (unsigned state = 0; state < JOB_STATES; state++) {
-        if (!entry->change[state])
+    for (unsigned what = 0; what < COUNTS; what++) {
+        if (!entry->change[what])
             continue;
         sqlite3_stmt *stmt = db_statement(db, SQL_COUNT_ADD);
         sqlite3_bind_int64(stmt, 1, lane);
-        sqlite3_bind_int64(stmt, 2, state);
-        sqlite3_bind_int64(stmt, 3, entry->change[state]);
+        sqlite3_bind_int64(stmt, 2, count_state(what));
+        sqlite3_bind_int64(stmt, 3, entry->change[what]);
         db_run(db, stmt);
-        entry->change[state] = 0;
+        entry->change[what] = 0;
     }
     entry->touched = false;
 }

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "store/point.h"
+#include "store/saved.h"
 #include "store/sqlite_db.h"
 
 typedef struct CatalogLane {
@@ -17,7 +18,7 @@ typedef struct CatalogLane {
     uint32_t type; /* 0: every type of the queue */
     bool pull;
     bool touched;
-    int64_t change[JOB_STATES]; /* of its counts, by the commit under way */
+    int64_t change[COUNTS]; /* of its counts, by the commit under way */
 } CatalogLane;
 
 typedef struct Catalog {
@@ -56,6 +57,7 @@ static inline Slice catalog_text(const Catalog *catalog, uint32_t name)
 }
 
 void catalog_count(Catalog *catalog, uint32_t lane, JobState state, int64_t change);
+void catalog_bytes(Catalog *catalog, uint32_t lane, int64_t change);
 
 /* Writes changed counts and points. */
 void catalog_save(Catalog *catalog, Db *db);

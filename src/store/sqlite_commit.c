@@ -42,6 +42,7 @@ typedef struct LineAdd {
     const Op *op;
     uint32_t node;
     uint64_t count;
+    int64_t bytes;
 } LineAdd;
 
 static void add_line(LineAdd *add, Slice line)
@@ -55,6 +56,7 @@ static void add_line(LineAdd *add, Slice line)
         db_bind_blob(payload, 2, line);
         db_run(db, payload);
     }
+    add->bytes += (int64_t)line.bytes;
     sqlite3_bind_int64(add->stmt, COL_ID + 1, (int64_t)id);
     sqlite3_bind_int(add->stmt, COL_APART + 1, apart);
     sqlite3_bind_blob64(add->stmt, COL_PAYLOAD + 1, apart ? NULL : line.data,
@@ -76,6 +78,7 @@ static void add_new_lines(Sqlite *sqlite, const Op *op, uint32_t node, uint64_t 
     while (add.count < lines && lines_next(&rest, &line))
         add_line(&add, line);
     catalog_count(&sqlite->catalog, lane, op->job->state, (int64_t)add.count);
+    catalog_bytes(&sqlite->catalog, lane, add.bytes);
     if (add.count)
         rollups_add(&sqlite->rollups, op->job, add.count);
     if (add.count)

@@ -16,6 +16,11 @@ static Held *hold(Sqlite *sqlite, JobId id)
     return job;
 }
 
+static int64_t row_bytes(const Job *job)
+{
+    return (int64_t)job->payload.bytes + job->result_bytes;
+}
+
 static Held *hold_row(Sqlite *sqlite, sqlite3_stmt *stmt, Place place)
 {
     SavedRow saved;
@@ -26,6 +31,7 @@ static Held *hold_row(Sqlite *sqlite, sqlite3_stmt *stmt, Place place)
     held->was = place;
     held->was_lane = saved.lane;
     held->was_state = saved.row.job.state;
+    held->was_bytes = row_bytes(&saved.row.job);
     return held;
 }
 
@@ -84,18 +90,27 @@ Held *held_find(Sqlite *sqlite, JobId id)
     return held_read(sqlite, id);
 }
 
+static void remove_payload(Sqlite *sqlite, Held *held)
+{
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_PAYLOAD_REMOVE);
+    sqlite3_bind_int64(stmt, 1, (int64_t)held->saved.row.job.id);
+    while (db_row(&sqlite->db, stmt))
+        held->bytes -= sqlite3_column_int64(stmt, 0);
+}
+
 void held_payload(Sqlite *sqlite, Held *held, Slice payload)
 {
     Db *db = &sqlite->db;
     Job *job = &held->saved.row.job;
     bool apart = payload.bytes > STORE_PAYLOAD_SMALL;
-    if (apart || held->saved.apart) {
-        sqlite3_stmt *stmt =
-            db_statement(db, apart ? SQL_PAYLOAD_PUT : SQL_PAYLOAD_REMOVE);
+    if (held->saved.apart)
+        remove_payload(sqlite, held);
+    if (apart) {
+        sqlite3_stmt *stmt = db_statement(db, SQL_PAYLOAD_PUT);
         sqlite3_bind_int64(stmt, 1, (int64_t)job->id);
-        if (apart)
-            db_bind_blob(stmt, 2, payload);
+        db_bind_blob(stmt, 2, payload);
         db_run(db, stmt);
+        held->bytes += (int64_t)payload.bytes;
     }
     held->saved.apart = apart;
     job->payload = apart ? (Slice){ NULL, 0 } : payload;
@@ -126,6 +141,10 @@ static void count_change(Sqlite *sqlite, const Held *held, uint32_t lane)
         catalog_count(&sqlite->catalog, held->was_lane, held->was_state, -1);
     if (lane)
         catalog_count(&sqlite->catalog, lane, held->saved.row.job.state, 1);
+    int64_t bytes = lane ? row_bytes(&held->saved.row.job) : 0;
+    if (lane || held->was != PLACE_NONE)
+        catalog_bytes(&sqlite->catalog, lane ? lane : held->was_lane,
+                      bytes - held->was_bytes + held->bytes);
 }
 
 void held_remove(Sqlite *sqlite, Held *held)
@@ -142,7 +161,7 @@ void held_remove(Sqlite *sqlite, Held *held)
     if (job->result_bytes)
         run_by_id(db, SQL_RESULT_REMOVE, job->id);
     if (held->saved.apart)
-        run_by_id(db, SQL_PAYLOAD_REMOVE, job->id);
+        remove_payload(sqlite, held);
     count_change(sqlite, held, 0);
     held->changed = false;
     map_remove(&sqlite->held.by_id, job->id);

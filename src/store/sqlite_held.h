@@ -12,6 +12,8 @@ struct Held {
     Place was; /* in the file; PLACE_NONE: not there yet */
     uint32_t was_lane;
     JobState was_state;
+    int64_t was_bytes; /* of what stands in its row or has its size there */
+    int64_t bytes;     /* by which payloads beside it have grown */
     bool changed;
     bool rewrite; /* name, spec or payload changed too */
 };

@@ -177,6 +177,7 @@ static void job_in(Store *store, const Row *row)
     saved_bind_rest(stmt, &saved, &sqlite->catalog, db, &sqlite->scratch);
     db_run(db, stmt);
     catalog_count(&sqlite->catalog, lane, row->job.state, 1);
+    catalog_bytes(&sqlite->catalog, lane, (int64_t)payload.bytes + row->job.result_bytes);
     if (!saved.apart)
         return;
     stmt = db_statement(db, SQL_PAYLOAD_PUT);

@@ -22,6 +22,7 @@
 
 #include "core/batch.h"
 #include "core/query.h"
+#include "core/tenant.h"
 #include "store/cluster.h"
 #include "store/load.h"
 #include "store/statistics.h"
@@ -61,6 +62,7 @@ typedef struct JobSink {
 typedef void DefinitionSink(void *context, const Definition *definition);
 typedef void CountSink(void *context, const LaneCount *count);
 typedef void GroupSink(void *context, const GroupCount *count);
+typedef void UseSink(void *context, const TenantUse *use);
 
 typedef struct StoreKind {
     const char *name;
@@ -106,6 +108,10 @@ typedef struct StoreKind {
     /* Counts by lane and state that are not 0, final ones too, in order; kept up to date
      * by commits: never a scan of jobs. */
     Err (*counts)(Store *store, CountSink *sink, void *context, Error *why);
+
+    /* What each tenant has that has anything, in order; likewise. `node` is here, all
+     * others are elsewhere; on a store that is not shared everything is here. */
+    Err (*uses)(Store *store, uint32_t node, UseSink *sink, void *context, Error *why);
 
     /* Statistics of periods that begin at from_ms or later, in order of their span and
      * start; each event is in exactly one of them. See store/rollup.h. */

@@ -196,6 +196,14 @@ static Err trace_nodes(Store *store, NodeSink *sink, void *context, Error *why)
                   trace->inner->kind->nodes(trace->inner, sink, context, why));
 }
 
+static Err trace_uses(Store *store, uint32_t node, UseSink *sink, void *context,
+                      Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "uses",
+                  trace->inner->kind->uses(trace->inner, node, sink, context, why));
+}
+
 static Err trace_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
                          Error *why)
 {
@@ -217,6 +225,7 @@ static const StoreKind trace_kind = {
     .last_number = trace_last_number,
     .definitions = trace_definitions,
     .counts = trace_counts,
+    .uses = trace_uses,
     .rollups = trace_rollups,
     .groups = trace_groups,
     .renew = trace_renew,
@@ -357,6 +366,12 @@ static Err fault_nodes(Store *store, NodeSink *sink, void *context, Error *why)
     FAULTY(store, false, nodes(inner, sink, context, why));
 }
 
+static Err fault_uses(Store *store, uint32_t node, UseSink *sink, void *context,
+                      Error *why)
+{
+    FAULTY(store, false, uses(inner, node, sink, context, why));
+}
+
 static Err fault_changes(Store *store, uint64_t after, ChangeSink *sink, void *context,
                          Error *why)
 {
@@ -376,6 +391,7 @@ static const StoreKind fault_kind = {
     .last_number = fault_last_number,
     .definitions = fault_definitions,
     .counts = fault_counts,
+    .uses = fault_uses,
     .rollups = fault_rollups,
     .groups = fault_groups,
     .renew = fault_renew,

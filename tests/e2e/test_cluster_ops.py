@@ -99,3 +99,60 @@ def test_a_node_withdraws_only_what_its_own_file_declared(declaring):
     assert one.handler("y")["declared"] is True and one.handler("y")["version"] == 1
     two.restart()
     one.until_gone("y")
+
+
+def limit(api, tenant, **limits):
+    answer = api.request("PUT", f"/tenants/{tenant}", limits)
+    assert answer.status in (200, 201), answer
+
+
+def add(node, tenant="t", **fields):
+    fields = {"command": ["true"], "held": True, **fields}
+    return node.api().request("POST", f"/jobs?tenant={tenant}", fields)
+
+
+def until_known(node, **wanted):
+    """The node has heard of the limits."""
+    def known():
+        answer = node.api().request("GET", "/tenants/t")
+        return answer.status == 200 and all(answer.json()[name] == value
+                                            for name, value in wanted.items())
+    wait_for(known, PATIENCE)
+
+
+def test_limits_of_tenants_hold_over_all_nodes(cluster):
+    """What another node has accepted counts here a moment later; so does what it removes."""
+    one, two = cluster.daemons
+    limit(one.api(), "t", max_queued=3, max_bytes=1000)
+    until_known(two, max_queued=3, max_bytes=1000)
+    ids = [add(one, payload="x" * 100).json()["id"] for _ in range(3)]
+    wait_for(lambda: two.api().get("/tenants/t")["stored_bytes"] == 300, PATIENCE)
+    assert add(one).status == 429
+    answer = wait_for(lambda: [a for a in [add(two)] if a.status == 429], PATIENCE)[0]
+    assert answer.json()["code"] == "quota_exceeded" and answer.headers["Retry-After"]
+    for id in ids:
+        assert one.api().request("DELETE", f"/jobs/{id}?tenant=t").status == 200
+    wait_for(lambda: add(two, payload="y" * 900).status == 201, PATIENCE)
+    answer = wait_for(lambda: [a for a in [add(one, payload="z" * 900)] if a.status == 429],
+                      PATIENCE)[0]
+    assert "bytes" in answer.json()["detail"]
+
+
+def test_a_tenant_runs_no_more_on_all_nodes_than_it_may(cluster):
+    """One runs on the first node; the second has room, and waits until it has ended."""
+    one, two = cluster.daemons
+    limit(one.api(), "t", max_running=1)
+    until_known(two, max_running=1)
+    first = add(one, command=["sleep", "600"], held=False).json()["id"]
+    one.api().until(first, "running", PATIENCE, tenant="t")
+    api = two.api()
+
+    def waiting():
+        """One that was passed over; before the node has heard of the first it would run."""
+        id = add(two, held=False).json()["id"]
+        probe = add(two, "u", held=False).json()["id"]
+        api.until(probe, seconds=PATIENCE, tenant="u")
+        return id if api.job(id, tenant="t")["state"] == "ready" else None
+    second = wait_for(waiting, PATIENCE)
+    assert one.api().request("POST", f"/jobs/{first}/kill?tenant=t").status == 200
+    assert api.until(second, seconds=PATIENCE, tenant="t")["state"] == "done"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of tenants against a real daemon: waiting, running, requests per second."""
+"""Limits of tenants against a real daemon: waiting, running, stored bytes, requests per
+second."""
 import pathlib
 import sys
 
@@ -79,6 +80,35 @@ def test_a_tenant_runs_no_more_at_once_than_it_may(node):
     limit(api, "t", max_running=2)
     wait_for(lambda: states() == ["cancelled", "running", "running"], 120,
              lambda: str(states()))
+
+
+def test_a_tenant_keeps_no_more_bytes_than_it_may(node):
+    """Bodies and results, counted by the store; exact after kill -9; room comes back when jobs
+    are removed."""
+    api = node.api()
+    limit(api, "t", max_bytes=10000)
+    first = add(api, "t", payload="x" * 6000).json()["id"]
+    small = add(api, "t", payload="y" * 3000).json()["id"]
+    why = add(api, "t", payload="z" * 1001)
+    assert refused(why) and "9000 bytes" in why.json()["detail"], why
+    assert add(api, "other", payload="x" * 6000).status == 201
+    tenant = wait_for(lambda: [t for t in [api.get("/tenants/t")] if t["stored_bytes"] == 9000],
+                      120, lambda: str(api.get("/tenants/t")))[0]
+    assert tenant["max_bytes"] == 10000
+    node.restart()
+    api = node.api()
+    assert refused(add(api, "t", payload="z" * 1001))
+    assert refused(api.request("POST", "//t/job/x/add", b"z" * 1002 + b"\n"))
+    assert api.request("DELETE", f"/jobs/{first}?tenant=t").status == 200
+    wait_for(lambda: add(api, "t", payload="z" * 6001).status == 201, 120)
+    # A result is kept, too: it cannot be refused, but what comes then is.
+    assert api.request("POST", f"/jobs/{small}/cancel?tenant=t").status == 200
+    said = ["sh", "-c", "printf 'R: 200 %0990d\\n' 0"]
+    done = api.request("POST", "/jobs?tenant=t", {"command": said, "protocol": True})
+    api.until(done.json()["id"], seconds=120, tenant="t")
+    wait_for(lambda: api.get("/tenants/t")["stored_bytes"] == 9001 + 990, 120,
+             lambda: str(api.get("/tenants/t")))
+    wait_for(lambda: add(api, "t", payload="z" * 100).status == 429, 120)
 
 
 def test_a_tenant_asks_no_more_often_than_it_may(node):
