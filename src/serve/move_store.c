@@ -336,13 +336,14 @@ static void put_job(void *context, const Row *row)
     move_in_job(holding->store, &own);
 }
 
-/* How far a journal was read says nothing about one that is yet to begin. */
+/* How far a journal was read says nothing about one that is yet to begin: this node's,
+ * and those of new nodes that will have the numbers of others. */
 static void put_point(const Holding *holding, const MoveTable *table,
                       const MoveValue *values)
 {
     MoveValue own[MOVE_COLUMNS_MAX];
     memcpy(own, values, move_columns(table) * sizeof *own);
-    if (holding->begins_new && own[0].number == holding->identity.number)
+    if (holding->begins_new)
         own[1] = (MoveValue){ .null = true };
     move_in_row(holding->store, table, own);
 }
