@@ -23,7 +23,8 @@ typedef struct Tenant {
 } Tenant;
 
 /* What a tenant has in the store. Jobs are told as what the commits of this node have
- * made of them and what those of others have: the sum counts, a part may be negative. */
+ * made of them and what those of others have: the sum counts, a part may be negative. On
+ * a store that is not shared everything is here. */
 typedef struct TenantUse {
     Slice tenant;
     int64_t bytes; /* of the bodies and results of all its jobs */

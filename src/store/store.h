@@ -109,8 +109,7 @@ typedef struct StoreKind {
      * by commits: never a scan of jobs. */
     Err (*counts)(Store *store, CountSink *sink, void *context, Error *why);
 
-    /* What each tenant has that has anything, in order; likewise. `node` is here, all
-     * others are elsewhere; on a store that is not shared everything is here. */
+    /* What each tenant has, in order; likewise. `node` is here, others elsewhere. */
     Err (*uses)(Store *store, uint32_t node, UseSink *sink, void *context, Error *why);
 
     /* Statistics of periods that begin at from_ms or later, in order of their span and
