@@ -101,6 +101,7 @@ typedef struct Op {
     uint32_t own; /* ADD, ADD_LINES, KEY, PUT, DELETE: 1: of the node's own making, not a
                      door's: refused with its decisions once it is fenced */
     uint32_t version; /* CLAIM: of the handler that it runs with */
+    bool near;        /* ADD: in its lane's window; not stored */
     Slice table;      /* PUT, DELETE: "handler", "queue", "config", ... */
     Slice tenant;
     Slice key;

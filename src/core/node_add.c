@@ -78,15 +78,15 @@ static void begin_life(Node *node, Job *job)
         node_unsure(node, job);
 }
 
-/* Where a new job waits in memory, if anywhere. */
-static void place(Node *node, const Job *job, const Head *head)
+/* Where a new job waits in memory, if anywhere. Whether it may start soon. */
+static bool place(Node *node, const Job *job, const Head *head)
 {
-    if (job->state == JOB_READY)
-        node_ready(node, head);
+    bool near = job->state == JOB_READY && node_ready(node, head);
     if (job->state == JOB_HELD && job->dt_ms <= node->now.wall_ms)
         node_held(node, head);
     if (job->state == JOB_DEFERRED || job->state == JOB_BLOCKED)
         node_wait_until(node, job->dt_ms);
+    return near;
 }
 
 bool node_add_refused(Node *node, const Event *event)
@@ -127,9 +127,10 @@ static bool refuse(Node *node, const Event *event, const Job *job, RefusedList *
 static void keep(Node *node, Job *job, Batch *batch)
 {
     *job = job_copy(&batch->arena, job);
-    batch_op(batch, OP_ADD, job->id)->job = job;
+    Op *op = batch_op(batch, OP_ADD, job->id);
+    op->job = job;
     Head head = head_of(job, &node->names);
-    place(node, job, &head);
+    op->near = place(node, job, &head);
     node_group_added(node, job, 1);
     node_quota_added(node, head.tenant, job, 1, job->payload.bytes);
     node_changed(node, &head, job->state, job->state)->added = true;

@@ -155,8 +155,9 @@ Job node_parent(const Node *node, const Head *head); /* what its children get fr
 void node_add_follower(Node *node, const Head *head, uint32_t type, Slice payload);
 
 /* node_load.c */
-Lane *node_lane(Node *node, const Head *head);   /* made if it is not there */
-void node_ready(Node *node, const Head *head);   /* a job became ready */
+Lane *node_lane(Node *node, const Head *head); /* made if it is not there */
+/* A job became ready. False: it waits behind the window, in the store only. */
+bool node_ready(Node *node, const Head *head);
 void node_held(Node *node, const Head *head);    /* a due job waits to be released */
 void node_unready(Node *node, const Head *head); /* a ready job stopped being so */
 void node_lane_changed(Node *node, Lane *lane);

@@ -13,7 +13,7 @@
 
 #define WINDOW_REACH_MAX 64    /* of a busy lane */
 #define WINDOW_JOBS_LONG 16384 /* heads of one lane, however busy */
-#define WINDOW_SHORT_MS  1000  /* to use up a window: too short a window */
+#define WINDOW_SHORT_MS  250   /* to use up a window: too short a window */
 #define WINDOW_CALM_MS   (10 * MS_PER_S)
 
 /* A queue, or one type of it, as one number. */
@@ -256,7 +256,7 @@ static bool stays(const Node *node, const Lane *lane, const Head *head)
     return head->id > lane->first_id;
 }
 
-void node_ready(Node *node, const Head *ready)
+bool node_ready(Node *node, const Head *ready)
 {
     bool misplaced = node_pull_misplaced(node, ready);
     const Head other = misplaced ? node_pull_replace(node, ready) : *ready;
@@ -264,9 +264,10 @@ void node_ready(Node *node, const Head *ready)
     Lane *lane = node_lane(node, head);
     if (!stays(node, lane, head))
         node_lane_out(node, lane);
-    lane_put(lane, head, node_lane_limit(node, lane));
+    bool near = lane_put(lane, head, node_lane_limit(node, lane));
     node_lane_changed(node, lane);
     node->touched_pass = true;
+    return near;
 }
 
 void node_held(Node *node, const Head *head)

@@ -344,6 +344,25 @@ static void windows_share_what_there_is(void **state)
     rig_close(rig);
 }
 
+/* Only jobs that may start soon are worth being kept at hand. */
+static void jobs_behind_the_window_are_not_near(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(small_windows);
+    for (int i = 0; i < 10; i++) {
+        rig_add_default(rig);
+        assert_int_equal(rig->out.adds.count, 1);
+        assert_int_equal(rig->out.adds.ops[0].near, i <= 4); /* the fifth is cut again */
+    }
+    add_urgent(rig, 9); /* before all others */
+    assert_true(rig->out.adds.ops[0].near);
+    Job job = rig_job();
+    job.run_at_ms = rig->now.wall_ms + 60000;
+    rig_add(rig, &job);
+    assert_false(rig->out.adds.ops[0].near);
+    rig_close(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_job_that_someone_acts_on_is_not_purged_meanwhile),
         cmocka_unit_test(the_next_heads_are_those_behind_the_last_one),
         cmocka_unit_test(windows_share_what_there_is),
+        cmocka_unit_test(jobs_behind_the_window_are_not_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

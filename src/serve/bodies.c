@@ -4,6 +4,8 @@
 
 #define BODIES_BYTES_MAX ((size_t)8 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */
+#define PACKED_BYTES_MAX (BODY_BYTES_MAX + ((size_t)64 << 10)) /* payload and the rest   \
+                                                                */
 
 struct Body {
     Body *older;
@@ -26,30 +28,35 @@ void body_free(Body *body)
     mem_free(body);
 }
 
-size_t bodies_put(Bodies *bodies, const Job *job)
+void bodies_put_packed(Bodies *bodies, JobId id, Slice packed)
 {
-    if (job->payload.bytes > BODY_BYTES_MAX)
-        return 0;
-    body_free(bodies_take(bodies, job->id)); /* an older one */
-    buf_clear(&bodies->scratch);
-    job_pack(&bodies->scratch, job);
-    Slice packed = buf_slice(&bodies->scratch);
+    if (packed.bytes > PACKED_BYTES_MAX)
+        return;
+    body_free(bodies_take(bodies, id));                  /* an older one */
     Body *body = mem_alloc(sizeof *body + packed.bytes); /* no more than it needs */
-    body->id = job->id;
+    body->id = id;
     body->bytes = sizeof *body + packed.bytes;
     memcpy(body->packed, packed.data, packed.bytes);
     body->older = bodies->newest;
     *(body->older ? &body->older->newer : &bodies->oldest) = body;
     bodies->newest = body;
-    size_t bytes = body->bytes;
-    bodies->bytes += bytes;
-    map_put(&bodies->by_id, job->id, body);
+    bodies->bytes += body->bytes;
+    map_put(&bodies->by_id, id, body);
     while (bodies->bytes > BODIES_BYTES_MAX) {
         Body *oldest = bodies->oldest;
         unlink_body(bodies, oldest);
         body_free(oldest);
     }
-    return bytes;
+}
+
+size_t bodies_put(Bodies *bodies, const Job *job)
+{
+    if (job->payload.bytes > BODY_BYTES_MAX)
+        return 0;
+    buf_clear(&bodies->scratch);
+    job_pack(&bodies->scratch, job);
+    bodies_put_packed(bodies, job->id, buf_slice(&bodies->scratch));
+    return sizeof(Body) + bodies->scratch.bytes;
 }
 
 Body *bodies_take(Bodies *bodies, JobId id)

@@ -18,7 +18,8 @@ typedef struct Bodies {
 
 #define BODIES_AT_ONCE ((size_t)6 << 20) /* more of one load would push out its first */
 
-size_t bodies_put(Bodies *bodies, const Job *job);       /* bytes that it took */
+size_t bodies_put(Bodies *bodies, const Job *job);              /* bytes that it took */
+void bodies_put_packed(Bodies *bodies, JobId id, Slice packed); /* as job_pack has it */
 Body *bodies_take(Bodies *bodies, JobId id);             /* NULL when it is not there */
 const Body *bodies_find(const Bodies *bodies, JobId id); /* likewise; it stays */
 MUST_CHECK Err body_job(const Body *body, Job *out_job);

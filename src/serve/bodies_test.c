@@ -81,6 +81,25 @@ static void a_payload_too_large_to_keep_is_left_to_the_store(void **state)
     mem_free(large);
 }
 
+static void a_packed_job_is_kept_as_it_is(void **state)
+{
+    (void)state;
+    Bodies bodies = { 0 };
+    Buf packed = { 0 };
+    Job in = job_of(7, SLICE_LITERAL("payload"));
+    Job out;
+    job_pack(&packed, &in);
+    bodies_put_packed(&bodies, 7, buf_slice(&packed));
+    assert_int_equal(body_job(bodies_find(&bodies, 7), &out), ERR_OK);
+    assert_true(slice_is(out.payload, "payload"));
+    char *large = mem_alloc(2 << 20);
+    bodies_put_packed(&bodies, 8, slice_of(large, 2 << 20)); /* is read from the store */
+    assert_null(bodies_find(&bodies, 8));
+    mem_free(large);
+    buf_done(&packed);
+    bodies_done(&bodies);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +107,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded_and_the_oldest_leaves_first),
         cmocka_unit_test(the_same_job_again_replaces_it),
         cmocka_unit_test(a_payload_too_large_to_keep_is_left_to_the_store),
+        cmocka_unit_test(a_packed_job_is_kept_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

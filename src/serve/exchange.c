@@ -33,20 +33,38 @@ static void buf_reset(Buf *buf)
         buf_clear(buf);
 }
 
-static void free_errands(Exchange *exchange)
+static void free_errands(Exchange *exchange, bool keep_one)
 {
     for (Errand *errand = exchange->errands; errand;) {
         Errand *next = errand->next;
-        arena_done(&errand->call.arena);
-        mem_free(errand);
+        if (keep_one && !exchange->spare) {
+            arena_reset(&errand->call.arena);
+            exchange->spare = errand;
+        } else {
+            arena_done(&errand->call.arena);
+            mem_free(errand);
+        }
         errand = next;
     }
     exchange->errands = NULL;
 }
 
+/* Most requests need one: the one that the last request had. */
+static Errand *new_errand(Exchange *exchange)
+{
+    Errand *errand = exchange->spare;
+    if (!errand)
+        return MEM_NEW(Errand);
+    Arena arena = errand->call.arena;
+    *errand = (Errand){ 0 };
+    errand->call.arena = arena;
+    exchange->spare = NULL;
+    return errand;
+}
+
 void exchange_reset(Exchange *exchange)
 {
-    free_errands(exchange);
+    free_errands(exchange, true);
     buf_reset(&exchange->body);
     buf_reset(&exchange->out);
     arena_reset(&exchange->arena);
@@ -72,7 +90,10 @@ void exchange_free(Exchange *exchange)
 {
     if (!exchange)
         return;
-    free_errands(exchange);
+    free_errands(exchange, false);
+    if (exchange->spare)
+        arena_done(&exchange->spare->call.arena);
+    mem_free(exchange->spare);
     buf_done(&exchange->body);
     buf_done(&exchange->out);
     arena_done(&exchange->arena);
@@ -154,7 +175,7 @@ static void errand_done(Call *call)
 
 Call *exchange_call(Exchange *exchange, CallKind kind, Step *then)
 {
-    Errand *errand = MEM_NEW(Errand);
+    Errand *errand = new_errand(exchange);
     errand->call.kind = kind;
     errand->call.done = errand_done;
     errand->call.context = exchange;

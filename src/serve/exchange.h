@@ -58,9 +58,10 @@ struct Exchange {
     struct Conn *conn; /* NULL once the client is gone and only calls are left */
     HttpHead head;
     struct Errand *errands;
-    size_t pending; /* calls that were sent and whose step has not run */
-    bool alone;     /* no one else asks: its calls may be done on this thread */
-    bool yielded;   /* wants to go on, but lets others come first */
+    struct Errand *spare; /* for the next request; NULL: none */
+    size_t pending;       /* calls that were sent and whose step has not run */
+    bool alone;           /* no one else asks: its calls may be done on this thread */
+    bool yielded;         /* wants to go on, but lets others come first */
     Step *yield_step;
     bool replied;
     unsigned status;

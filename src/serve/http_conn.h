@@ -46,6 +46,7 @@ typedef struct Conn {
     bool chunked; /* a stream in chunks */
     bool counted; /* as busy: from its handler to the end of the answer */
     struct Conn *woken_next;
+    struct Conn *made_next; /* whose answers are to be sent */
 
     int64_t deadline_ms;   /* boot time; TIME_NEVER: none */
     int64_t linger_end_ms; /* however much still comes */

@@ -90,13 +90,26 @@ static void work(Conn *conn)
     }
 }
 
+/* Answers are made first and then sent in a row: whoever is at the other end of many
+ * connections is woken once for all of them, and asks again for all of them. */
 static void run_woken(Listener *listener)
 {
+    Conn *made = NULL;
+    Conn **last = &made;
     for (Conn *conn = take_woken(listener); conn;) {
-        Conn *next = conn->woken_next;
+        Conn *next = conn->woken_next; /* before it can be woken again */
         conn->suspended = false;
-        work(conn);
+        if (conn->phase != PHASE_RUN || conn_step(conn) == PROGRESS_ON) {
+            conn->made_next = NULL;
+            *last = conn;
+            last = &conn->made_next;
+        }
         conn = next;
+    }
+    while (made) {
+        Conn *conn = made;
+        made = conn->made_next;
+        work(conn);
     }
 }
 

@@ -17,8 +17,8 @@
 
 /* As long as no one waits for the store, what becomes durable gathers for a moment: one
  * transaction instead of many, and the processor is free for the jobs that just began. */
-#define GATHER_MS        10
-#define GATHER_BYTES_MAX ((uint64_t)256 << 10)
+#define GATHER_MS        25
+#define GATHER_BYTES_MAX ((uint64_t)1 << 20)
 
 /* A shared store that is busy gets fewer and larger ones: each costs round trips there,
  * every job that is running at its end is written once more, and its server works on the
@@ -366,8 +366,7 @@ static void *keeper_run(void *context)
             answer_waiting(keeper);
             sync_store(keeper);
             receive(keeper, mailbox_take(&keeper->box));
-            if (keeper->busy)
-                gather(keeper);
+            gather(keeper);
         }
         answer_waiting(keeper);
         sync_store(keeper);

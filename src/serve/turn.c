@@ -93,13 +93,15 @@ static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
 {
     const Batch *adds = &out->adds;
     Buf body = { 0 };
+    Buf packed = { 0 };
     size_t at = from;
     for (; at < adds->count && adds->ops[at].kind == OP_ADD; at++) {
-        size_t begun = pack_begin(&body, PACKED_JOB);
-        job_pack(&body, adds->ops[at].job);
-        pack_end(&body, begun);
-        if (at - from < BODIES_PER_RECORD)
-            bodies_put(&daemon->bodies, adds->ops[at].job);
+        const Op *op = &adds->ops[at];
+        buf_clear(&packed);
+        job_pack(&packed, op->job);
+        pack_bytes(&body, PACKED_JOB, buf_slice(&packed));
+        if (op->near && at - from < BODIES_PER_RECORD) /* others will be read again */
+            bodies_put_packed(&daemon->bodies, op->id, buf_slice(&packed));
     }
     Record record = record_base(daemon, out, RECORD_JOBS);
     record.tenant = adds->ops[from].job->tenant;
@@ -107,6 +109,7 @@ static size_t append_jobs(Daemon *daemon, const Outbox *out, size_t from)
     record.count = at - from;
     record.body = buf_slice(&body);
     journal_write(daemon->journal, &record, NULL);
+    buf_done(&packed);
     buf_done(&body);
     return at;
 }
