@@ -84,6 +84,7 @@ Head lane_take(Lane *lane)
 {
     assert(lane_count(lane));
     Head head = lane->window.items[lane->first++];
+    lane->taken++;
     reset_if_empty(lane);
     return head;
 }
@@ -97,6 +98,7 @@ Head lane_take_at(Lane *lane, size_t at)
     memmove(&lane->window.items[place], &lane->window.items[place + 1],
             (lane->window.count - place - 1) * sizeof head);
     lane->window.count--;
+    lane->taken++;
     return head;
 }
 

@@ -94,6 +94,7 @@ typedef struct Lane {
     struct Lane *sister_next; /* of the same tenant */
     struct Lane *sister_before;
     int64_t asked_boot; /* when the store was last asked for more */
+    size_t taken;       /* since then */
 } Lane;
 
 #define LANE_ASIDE_MAX 1024

@@ -124,16 +124,19 @@ void node_lane_reach(const Node *node, Lane *lane, const Head *head)
 }
 
 /* A lane that used up its window in no time gets a longer one: the store's answer takes
- * longer than a warm context needs for the jobs of a short one. */
+ * longer than a warm context needs for the jobs of a short one. One that is asked for
+ * again because jobs came has not used up anything. */
 static void set_reach(const Node *node, Lane *lane)
 {
     int64_t since_ms = node->now.boot_ms - lane->asked_boot;
     uint32_t reach = lane->reach ? lane->reach : 1;
-    if (lane->asked_boot && since_ms < WINDOW_SHORT_MS)
+    bool used_up = lane->taken >= node_lane_limit(node, lane) / 4;
+    if (lane->asked_boot && used_up && since_ms < WINDOW_SHORT_MS)
         lane->reach = reach * 4 < WINDOW_REACH_MAX ? reach * 4 : WINDOW_REACH_MAX;
     if (lane->asked_boot && since_ms > WINDOW_CALM_MS)
         lane->reach = 0;
     lane->asked_boot = node->now.boot_ms;
+    lane->taken = 0;
 }
 
 static void ask_window(Node *node, Lane *lane)

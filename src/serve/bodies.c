@@ -4,8 +4,9 @@
 
 #define BODIES_BYTES_MAX ((size_t)8 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */
-#define PACKED_BYTES_MAX (BODY_BYTES_MAX + ((size_t)64 << 10)) /* payload and the rest   \
-                                                                */
+#define PACKED_BYTES_MAX                                                                 \
+    (BODY_BYTES_MAX + ((size_t)64 << 10)) /* payload and the rest                        \
+                                           */
 
 struct Body {
     Body *older;

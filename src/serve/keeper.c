@@ -32,6 +32,7 @@
  * allocator would keep it for ever. */
 #define TRIM_EVERY_MS  MS_PER_S
 #define TRIM_BYTES_MIN ((uint64_t)128 << 10) /* of journal; less leaves little behind */
+#define TRIM_LAG_MAX   ((uint64_t)256 << 10) /* not in the middle of a burst */
 
 /* What one ingestion needs: a batch and as many results as it has operations. What was
  * reserved stays so until it is in the store: whatever fails, the order is kept. */
@@ -303,7 +304,8 @@ static void sync_store(Keeper *keeper)
 static void give_back_memory(Keeper *keeper)
 {
     int64_t boot_ms = clock_now().boot_ms;
-    if (keeper->applied < keeper->trimmed + TRIM_BYTES_MIN ||
+    uint64_t lag = journal_durable(keeper->options.journal) - keeper->applied;
+    if (lag > TRIM_LAG_MAX || keeper->applied < keeper->trimmed + TRIM_BYTES_MIN ||
         boot_ms - keeper->trimmed_boot < TRIM_EVERY_MS)
         return;
     keeper->trimmed = keeper->applied;
@@ -366,6 +368,7 @@ static void *keeper_run(void *context)
             answer_waiting(keeper);
             sync_store(keeper);
             receive(keeper, mailbox_take(&keeper->box));
+            give_back_memory(keeper);
             gather(keeper);
         }
         answer_waiting(keeper);
