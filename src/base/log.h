@@ -36,4 +36,7 @@ void log_flush(void);
 /* A quoted, escaped, capped copy for one field. Returns out. */
 char *log_quote(Slice text, char out[LOG_QUOTE_BYTES]);
 
+/* The same of a C string, in a buffer that lives as long as the block it stands in. */
+#define LOG_QUOTED(text) log_quote(slice_text(text), (char[LOG_QUOTE_BYTES]){ 0 })
+
 #endif

@@ -115,7 +115,8 @@ static int fail_problem(const Cli *cli, const Response *response, const Doc *pro
     Buf hint = { 0 };
     add_hint(&hint, "", doc_text(problem, "hint"));
     add_allowed(&hint, doc_get(problem, "allowed"));
-    if (response->status == 401 || response->status == 403)
+    if ((response->status == 401 || response->status == 403) &&
+        !slice_is(code, "token_missing")) /* whose hint says so */
         add_hint(&hint, "",
                  SLICE_LITERAL("a token is read from $PAWL_TOKEN or --token-file"));
     Fault fault = { exit_from_http(response->status), buf_cstr(&word),

@@ -255,20 +255,33 @@ static Err run(CURLM *multi, Error *why)
     return ERR_OK;
 }
 
+/* ERR_UNAVAILABLE: nothing was sent. ERR_IO: nobody knows how far it came. */
+static Err err_of(CURLcode result)
+{
+    static const CURLcode before[] = {
+        CURLE_COULDNT_CONNECT,    CURLE_COULDNT_RESOLVE_HOST,
+        CURLE_SSL_CONNECT_ERROR,  CURLE_PEER_FAILED_VERIFICATION,
+        CURLE_SSL_CACERT_BADFILE,
+    };
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (result == before[i])
+            return ERR_UNAVAILABLE;
+    return result == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_IO;
+}
+
 static Err result_of(const Client *client, const Transfer *transfer, Error *why)
 {
     if (transfer->result == CURLE_OK)
         return ERR_OK;
     const char *text =
         transfer->text[0] ? transfer->text : curl_easy_strerror(transfer->result);
+    if (client->socket && transfer->result == CURLE_COULDNT_CONNECT)
+        text = "nothing listens there"; /* libcurl speaks of a port of localhost */
+    if (transfer->result == CURLE_SSL_CONNECT_ERROR)
+        text = "it does not speak TLS as it should; without TLS its address is http://";
     Buf name = { 0 };
     client_name(client, &name);
-    Err code = ERR_IO;
-    if (transfer->result == CURLE_COULDNT_CONNECT ||
-        transfer->result == CURLE_COULDNT_RESOLVE_HOST)
-        code = ERR_UNAVAILABLE;
-    else if (transfer->result == CURLE_OPERATION_TIMEDOUT)
-        code = ERR_TIMEOUT;
+    Err code = err_of(transfer->result);
     error_set(why, code, "%s: %s", buf_cstr(&name), text);
     buf_done(&name);
     return code;

@@ -229,8 +229,8 @@ static ClusterNews *look(ClusterLink *link)
     if (!err)
         err = store->kind->changes(store, link->change, take_change, news, &why);
     if (err) {
-        log_event(LOG_WARN, "node.lease_failing", "err=%s why=\"%s\"", err_name(err),
-                  why.text);
+        log_event(LOG_WARN, "node.lease_failing", "err=%s why=%s", err_name(err),
+                  LOG_QUOTED(why.text));
         news_free(news);
         return NULL;
     }

@@ -226,7 +226,7 @@ static void stored_setting(void *context, const Definition *definition)
     Error why = { 0 };
     StoredSettings *stored = context;
     if (settings_apply(stored->settings, definition->key, definition->value, &why)) {
-        log_event(LOG_WARN, "config.ignored", "why=\"%s\"", why.text);
+        log_event(LOG_WARN, "config.ignored", "why=%s", LOG_QUOTED(why.text));
         return;
     }
     stored->bits |= setting_bit(definition->key);
@@ -461,7 +461,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     processors_start(daemon);
     err = drop_open(daemon, &daemon->drop, why);
     if (err == ERR_FULL) {
-        log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+        log_event(LOG_WARN, "daemon.full", "why=%s", LOG_QUOTED(why->text));
     } else if (err) {
         daemon_close(daemon);
         return err;

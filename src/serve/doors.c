@@ -50,7 +50,7 @@ Err daemon_open_doors(Daemon *daemon, Error *why)
     err = file_replace(from->data_dir, "listen", line, why);
     if (err != ERR_FULL)
         return err;
-    log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+    log_event(LOG_WARN, "daemon.full", "why=%s", LOG_QUOTED(why->text));
     return ERR_OK; /* a full disk must not keep a daemon from making room again */
 }
 
@@ -61,8 +61,8 @@ void daemon_reload_doors(Daemon *daemon)
     if (!has_tls(from))
         return;
     if (tls_use(from->tls_certificate, from->tls_key, &why))
-        log_event(LOG_ERROR, "tls.refused", "why=\"%s\" msg=\"the one before stays\"",
-                  why.text);
+        log_event(LOG_ERROR, "tls.refused", "why=%s msg=\"the one before stays\"",
+                  LOG_QUOTED(why.text));
     else
         log_event(LOG_INFO, "tls.reloaded", "certificate=%s", from->tls_certificate);
 }

@@ -374,7 +374,7 @@ static void defined(Daemon *daemon, const Effect *effect)
         daemon->settings_stored &= ~bit;
         settings_first(&settings, &daemon->node_first, daemon->settings_stored);
     } else if (settings_apply(&settings, effect->key, effect->value, &why)) {
-        log_event(LOG_ERROR, "config.refused", "why=\"%s\"", why.text);
+        log_event(LOG_ERROR, "config.refused", "why=%s", LOG_QUOTED(why.text));
         return;
     } else {
         daemon->settings_stored |= bit;

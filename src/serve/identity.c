@@ -163,7 +163,7 @@ Err identity_begin(const char *data_dir, Identity *out, Error *why)
     err = write_identity(data_dir, &identity, why);
     if (err == ERR_FULL && found) {
         /* The count of lives can wait; a daemon that cannot start cannot make room. */
-        log_event(LOG_WARN, "daemon.full", "why=\"%s\"", why->text);
+        log_event(LOG_WARN, "daemon.full", "why=%s", LOG_QUOTED(why->text));
         err = ERR_OK;
     }
     if (err)

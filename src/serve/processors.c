@@ -278,8 +278,8 @@ static void begin_with(Daemon *daemon, const PlanText *from)
     Plan plan;
     Error why = { 0 };
     if (plan_from_text(from, &arena, &plan, &why)) {
-        log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=\"%s\"",
-                  SLICE_ARG(from->name), why.text);
+        log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=%s",
+                  SLICE_ARG(from->name), LOG_QUOTED(why.text));
     } else {
         plan.declared = declares_has(daemon->declares, from->table,
                                      processors_home(daemon), from->name);
@@ -413,8 +413,8 @@ static void defined_done(SignalOrder *order)
 {
     Defined *defined = (Defined *)(void *)order;
     if (order->err)
-        log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=\"%s\"",
-                  SLICE_ARG(order->name), order->why.text);
+        log_event(LOG_ERROR, "processor.refused", "name=" SLICE_FMT " why=%s",
+                  SLICE_ARG(order->name), LOG_QUOTED(order->why.text));
     buf_done(&order->out);
     arena_done(&defined->arena);
     mem_free(defined);

@@ -166,8 +166,9 @@ static void log_changes(const ConfigDiff *diff)
     for (size_t i = 0; i < diff->count; i++) {
         char name[CONFIG_NAME_BYTES];
         const ConfigChange *change = &diff->changes[i];
-        log_event(LOG_INFO, "config.reloaded", "key=%s before=\"%s\" after=\"%s\" %s",
-                  config_name(change->key, name), change->before, change->after,
+        log_event(LOG_INFO, "config.reloaded", "key=%s before=%s after=%s %s",
+                  config_name(change->key, name), LOG_QUOTED(change->before),
+                  LOG_QUOTED(change->after),
                   change->live ? "applied=true" : "applied=false needs=restart");
     }
 }
@@ -180,8 +181,8 @@ static bool reload(void *context, NodeSettings *settings)
     Config loaded;
     Error why;
     if (config_load(&reload->options->sources, &loaded, &why)) {
-        log_event(LOG_ERROR, "config.refused", "why=\"%s\" msg=\"nothing was changed\"",
-                  why.text);
+        log_event(LOG_ERROR, "config.refused", "why=%s msg=\"nothing was changed\"",
+                  LOG_QUOTED(why.text));
         return false;
     }
     ConfigDiff diff;
@@ -255,7 +256,7 @@ static Err open_daemon(const DaemonOptions *options, bool again, Daemon **out, E
         Err err = daemon_open(options, out, why);
         if (!err || (err != ERR_UNAVAILABLE && !again))
             return err;
-        log_event(LOG_ERROR, "node.waiting", "why=\"%s\"", why->text);
+        log_event(LOG_ERROR, "node.waiting", "why=%s", LOG_QUOTED(why->text));
         sleep(1);
     }
 }

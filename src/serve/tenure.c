@@ -114,5 +114,5 @@ void tenure_end(Daemon *daemon)
     if (!daemon->store || !daemon->tenure.held)
         return;
     if (sysid_release(daemon->store, slice_text(daemon->identity.sysid), &claim, &why))
-        log_event(LOG_WARN, "daemon.sysid_kept", "why=\"%s\"", why.text);
+        log_event(LOG_WARN, "daemon.sysid_kept", "why=%s", LOG_QUOTED(why.text));
 }

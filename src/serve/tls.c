@@ -208,8 +208,8 @@ static void look(const char *certificate, const char *key, Stamp stamps[2])
         return;
     memcpy(stamps, now, sizeof now);
     if (load(certificate, key, &pair, &why)) {
-        log_event(LOG_ERROR, "tls.refused", "why=\"%s\" msg=\"the one before stays\"",
-                  why.text);
+        log_event(LOG_ERROR, "tls.refused", "why=%s msg=\"the one before stays\"",
+                  LOG_QUOTED(why.text));
         return;
     }
     pthread_mutex_lock(&lock);

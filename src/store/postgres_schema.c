@@ -116,5 +116,5 @@ void pgschema_warn(PgLink *link)
     }
     PQclear(result);
     if (link_end(link, "read settings", &why))
-        log_event(LOG_WARN, "store.unsafe", "why=\"%s\"", why.text);
+        log_event(LOG_WARN, "store.unsafe", "why=%s", LOG_QUOTED(why.text));
 }

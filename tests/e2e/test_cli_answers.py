@@ -747,3 +747,11 @@ def test_what_would_be_silent_is_told(fake, cli):
     assert (done.code, done.text) == (0, "") and "no job matches" in done.errors
     done = cli("run", "--on-conflict", "ignore", "--", "true")
     assert done.code == 2 and "--on-conflict needs --unique" in done.errors
+
+
+def test_why_there_is_no_connection(fake, cli, place):
+    nobody = cli("--server", f"unix:{place}/none.sock", "ls")
+    assert nobody.code == 6 and f"unix:{place}/none.sock: nothing listens there" in nobody.errors
+    plain = cli("--server", fake.url.replace("http://", "https://"), "ls")
+    assert plain.code == 6 and "[daemon_unreachable]" in plain.errors
+    assert "does not speak TLS" in plain.errors

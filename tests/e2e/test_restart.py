@@ -236,6 +236,7 @@ def test_a_bad_reload_changes_nothing(place):
     config.write_text("daemon: { slots: 4, nonsense: 1 }\n")
     node.process.send_signal(signal.SIGHUP)
     wait_for(lambda: "config.refused" in node.log(), 120)
+    assert r'unknown key \"nonsense\" in daemon' in node.log() # quotes inside quotes
     assert node.api().get("/config")["max_concurrent_jobs"] == 3
 
 
