@@ -302,9 +302,14 @@ static Err take_part(Slice *text, const DurationUnit *units, size_t unit_count,
 {
     int64_t count;
     int fraction_ms;
-    *out_reason = "a number is missing";
-    if (!take_number(text, &count, &fraction_ms))
+    bool minus = text->bytes && text->data[0] == '-';
+    if (!take_number(text, &count, &fraction_ms)) {
+        bool digits_left = text->bytes && text->data[0] >= '0' && text->data[0] <= '9';
+        *out_reason = minus         ? "it is negative"
+                      : digits_left ? "its number is too large"
+                                    : "a number is missing";
         return ERR_INVALID;
+    }
     *out_reason = "unknown unit";
     const DurationUnit *unit = find_unit(text, units, unit_count);
     if (!unit)

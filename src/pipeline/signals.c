@@ -434,6 +434,11 @@ const char *signal_name(SignalKind kind)
     return kind < SIGNALS ? rows[kind].name : "";
 }
 
+bool signal_changes(SignalKind kind)
+{
+    return kind < SIGNAL_IDENTIFY || kind == SIGNAL_DESTROY;
+}
+
 Err signal_parse(Slice text, SignalKind *out_kind)
 {
     for (SignalKind kind = 0; kind < SIGNALS; kind++) {

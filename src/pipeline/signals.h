@@ -81,6 +81,8 @@ typedef struct SignalOrder {
     char unit_name[UNIT_BYTES_MAX + 1]; /* after DESTROY: the processor's name */
 } SignalOrder;
 
+/* Whether it is a signal that does something: not a question, nor an order of ours. */
+bool signal_changes(SignalKind kind);
 const char *signal_name(SignalKind kind);
 MUST_CHECK Err signal_parse(Slice text, SignalKind *out_kind);
 

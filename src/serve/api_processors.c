@@ -190,7 +190,8 @@ static bool take_params(Exchange *exchange)
     if (unit.data && !take_unit(exchange, unit))
         return false;
     if (!unit.data && signal_needs_unit(request->order.kind)) {
-        exchange_refuse(exchange, "missing_field", "which unit? add ?unit=NAME");
+        exchange_refuse(exchange, "missing_field",
+                        "which unit? name it (in the path: ?unit=NAME)");
         return false;
     }
     if (wait.data && (duration_parse(wait, &request->wait_ms, &why) ||

@@ -322,6 +322,8 @@ void audit_note(Audit *audit, const Call *call)
         return;
     if (tries && handler_unpack(call->trial->handler, &tried))
         return; /* it is refused */
+    if (!tries && !signal_changes(call->order->kind))
+        return; /* who only looks changes nothing; definitions are noted as such */
     AuditRow row = { .at_ms = clock_now().wall_ms,
                      .action =
                          slice_text(tries ? "test" : signal_name(call->order->kind)),

@@ -52,7 +52,7 @@ static const ProblemKind kinds[] = {
     { "alert_rule_not_found", 404, "There is no such alert rule",
       "list rules with: GET /api/v1/alert-rules" },
     { "operation_not_found", 404, "There is no such operation",
-      "list them: GET /api/v1/operations" },
+      "list them: pawl operation ls" },
     { "group_not_found", 404, "There is no such group",
       "a group is there as long as it has jobs or a completion job" },
     { "token_not_found", 404, "There is no such token", "list them: pawl token ls" },

@@ -184,7 +184,7 @@ static void json_values_have_their_own_types(void **state)
           "retry_delay: a duration such as 90s, 1h30m or PT20M is expected, not true or "
           "false" },
         { NULL, "{\"retry_delay\":-1}", NULL,
-          "retry_delay: \"-1\" is no duration: a number is missing (90s, 1h30m, 200ms, "
+          "retry_delay: \"-1\" is no duration: it is negative (90s, 1h30m, 200ms, "
           "PT20M)" },
         { NULL, "{\"grace\":{}}", NULL,
           "grace: a duration such as 90s, 1h30m or PT20M is expected, not an object" },

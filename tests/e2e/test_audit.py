@@ -80,6 +80,19 @@ def test_every_change_has_a_row_with_before_and_after(node):
     assert "hunter2" not in json.dumps(list(kinds.values()))
 
 
+def test_who_only_looks_at_processors_leaves_no_row(node, tmp_path):
+    api = node.api()
+    change(api, "PUT", "/processors/seen", {"command": ["/bin/true"], "dir": str(tmp_path / "seen")})
+    change(api, "POST", "/processors/seen/stop-monitor")
+    for path in ("/processors", "/processors/seen", "/processors/seen/units/none"):
+        assert api.request("GET", path).status in (200, 404)
+    for signal in ("status", "identify"):
+        assert api.request("POST", f"/processors/seen/{signal}").status == 200
+    wait_for(lambda: len(rows(api, kind="processor")) >= 2)
+    assert [row["action"] for row in rows(api, kind="processor")] == ["stop-monitor", "put"]
+
+
+
 def test_what_is_done_to_jobs_is_told_with_their_states(node):
     api = node.api()
     id = api.add(command=["true"], held=True)["id"]
