@@ -2,7 +2,7 @@
 /* bodies.c - see bodies.h. */
 #include "serve/bodies.h"
 
-#define BODIES_BYTES_MAX ((size_t)8 << 20)
+#define BODIES_BYTES_MAX ((size_t)3 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */
 #define PACKED_BYTES_MAX                                                                 \
     (BODY_BYTES_MAX + ((size_t)64 << 10)) /* payload and the rest                        \

@@ -16,7 +16,7 @@ typedef struct Bodies {
     Buf scratch;
 } Bodies;
 
-#define BODIES_AT_ONCE ((size_t)6 << 20) /* more of one load would push out its first */
+#define BODIES_AT_ONCE ((size_t)5 << 19) /* more of one load would push out its first */
 
 size_t bodies_put(Bodies *bodies, const Job *job);              /* bytes that it took */
 void bodies_put_packed(Bodies *bodies, JobId id, Slice packed); /* as job_pack has it */

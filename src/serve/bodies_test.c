@@ -40,7 +40,7 @@ static void memory_is_bounded_and_the_oldest_leaves_first(void **state)
     for (JobId id = 1; id <= 100; id++) {
         Job job = job_of(id, slice_of(large, 1 << 20));
         bodies_put(&bodies, &job);
-        assert_true(bodies.bytes <= (8u << 20));
+        assert_true(bodies.bytes <= (3u << 20));
     }
     assert_null(bodies_take(&bodies, 1));
     Body *newest = bodies_take(&bodies, 100);

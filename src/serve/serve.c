@@ -239,10 +239,11 @@ static void greet(const Daemon *daemon)
 }
 
 /* Large buffers come and go with bulk requests. Kept apart from small memory and given
- * back when they are freed, they leave the daemon as small as it was. */
+ * back when they are freed, they leave the daemon as small as it was. One arena for all
+ * threads: the allocator never gives back the end of another. */
 static void keep_memory_small(void)
 {
-    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 4 << 20);
     mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
