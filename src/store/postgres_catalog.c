@@ -165,10 +165,10 @@ void pgcatalog_slot(PgCatalog *catalog, uint32_t node, uint32_t slot)
     map_put(&catalog->slots, key, as_value(1));
     param_int(catalog->params, node);
     param_int(catalog->params, slot);
-    link_run(catalog->link,
-             "INSERT INTO pawl.slot(node, slot) VALUES ($1::int8, $2::int8)"
-             " ON CONFLICT DO NOTHING",
-             catalog->params);
+    link_later(catalog->link,
+               "INSERT INTO pawl.slot(node, slot) VALUES ($1::int8, $2::int8)"
+               " ON CONFLICT DO NOTHING",
+               catalog->params);
 }
 
 void pgcatalog_part(PgCatalog *catalog, JobId id)
@@ -230,12 +230,12 @@ void pgcatalog_save(PgCatalog *catalog, uint32_t node)
         param_array(catalog->params, &lanes);
         param_array(catalog->params, &states);
         param_array(catalog->params, &counts);
-        link_run(catalog->link,
-                 "INSERT INTO pawl.lane_count AS c (node, lane, state, count)"
-                 " SELECT $1::int8, * FROM unnest($2, $3, $4)"
-                 " ON CONFLICT (lane, state, node) DO UPDATE"
-                 " SET count = c.count + excluded.count",
-                 catalog->params);
+        link_later(catalog->link,
+                   "INSERT INTO pawl.lane_count AS c (node, lane, state, count)"
+                   " SELECT $1::int8, * FROM unnest($2, $3, $4)"
+                   " ON CONFLICT (lane, state, node) DO UPDATE"
+                   " SET count = c.count + excluded.count",
+                   catalog->params);
     }
     array_done(&lanes);
     array_done(&states);

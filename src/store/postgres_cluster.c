@@ -211,18 +211,17 @@ void pgcluster_defined(Postgres *pg, const Op *op, uint32_t node)
     param_bytes(&pg->params, op->tenant);
     param_bytes(&pg->params, op->key);
     param_int(&pg->params, node);
-    PQclear(link_query(&pg->link,
-                       "SELECT pawl.definition_changed($1, $2, $3, $4::int8::int4)",
-                       &pg->params));
+    link_later(&pg->link, "SELECT pawl.definition_changed($1, $2, $3, $4::int8::int4)",
+               &pg->params);
     if (!cluster_trims(&pg->defined))
         return;
     param_int(&pg->params, CHANGES_KEPT);
-    link_run(&pg->link,
-             "DELETE FROM pawl.definition_change c WHERE change <="
-             " (SELECT max(change) FROM pawl.definition_change) - $1"
-             " AND NOT EXISTS (SELECT FROM pawl.definition d WHERE"
-             " d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key)",
-             &pg->params);
+    link_later(&pg->link,
+               "DELETE FROM pawl.definition_change c WHERE change <="
+               " (SELECT max(change) FROM pawl.definition_change) - $1"
+               " AND NOT EXISTS (SELECT FROM pawl.definition d WHERE"
+               " d.kind = c.kind AND d.tenant = c.tenant AND d.key = c.key)",
+               &pg->params);
 }
 
 /* Once for all that the commit has for others. */
@@ -232,9 +231,8 @@ void pgcluster_notify(Postgres *pg)
     pghints_text(&pg->hints, &text);
     if (text.bytes) {
         param_bytes(&pg->params, buf_slice(&text));
-        PQclear(link_query(&pg->link,
-                           "SELECT pg_notify('pawl', convert_from($1, 'UTF8'))",
-                           &pg->params));
+        link_later(&pg->link, "SELECT pg_notify('pawl', convert_from($1, 'UTF8'))",
+                   &pg->params);
     }
     buf_done(&text);
 }

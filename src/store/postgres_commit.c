@@ -244,11 +244,11 @@ static void put_node(Postgres *pg, const Op *op)
     param_bytes(&pg->params, op->lock);
     param_int_or_null(&pg->params, op->at_ms, 0);
     param_bytes(&pg->params, op->value);
-    link_run(&pg->link,
-             "INSERT INTO pawl.node(sysid, beat, facts) VALUES ($1, $2, $3)"
-             " ON CONFLICT (sysid) DO UPDATE SET beat = excluded.beat,"
-             " facts = excluded.facts",
-             &pg->params);
+    link_later(&pg->link,
+               "INSERT INTO pawl.node(sysid, beat, facts) VALUES ($1, $2, $3)"
+               " ON CONFLICT (sysid) DO UPDATE SET beat = excluded.beat,"
+               " facts = excluded.facts",
+               &pg->params);
 }
 
 static void add_key(Postgres *pg, const Op *op)

@@ -414,17 +414,29 @@ static void write_one(Postgres *pg, PgHeld *held, bool few)
     count_change(pg, held, lane);
 }
 
-/* True: as many rows are gone as there are ids. */
-static bool send_removed(Postgres *pg, PgArray *ids, const char *sql)
+/* How many there must be of them. */
+static int32_t param_removed(Postgres *pg, PgArray *ids)
 {
     PgRuns runs;
-    if (!ids->count)
-        return true;
     runs_of(&runs, ids);
     array_clear(ids);
     param_runs(&pg->params, &runs);
     runs_done(&runs);
-    return link_run(&pg->link, sql, &pg->params) == runs.ids;
+    return runs.ids;
+}
+
+/* True: as many rows are gone as there are ids. */
+static bool send_removed(Postgres *pg, PgArray *ids, const char *sql)
+{
+    int32_t wanted = ids->count ? param_removed(pg, ids) : 0;
+    return !wanted || link_run(&pg->link, sql, &pg->params) == wanted;
+}
+
+/* Rows beside jobs: there may be fewer. */
+static void send_removed_beside(Postgres *pg, PgArray *ids, const char *sql)
+{
+    if (ids->count && param_removed(pg, ids))
+        link_later(&pg->link, sql, &pg->params);
 }
 
 #define RUNS(key) " USING unnest($1, $2) AS r(a, b) WHERE " key " BETWEEN r.a AND r.b"
@@ -433,13 +445,9 @@ static bool send_removed(Postgres *pg, PgArray *ids, const char *sql)
 static void send_payloads_removed(Postgres *pg)
 {
     PgArray *ids = &pg->out.payloads_removed;
-    PgRuns runs;
     if (!ids->count)
         return;
-    runs_of(&runs, ids);
-    array_clear(ids);
-    param_runs(&pg->params, &runs);
-    runs_done(&runs);
+    param_removed(pg, ids);
     PGresult *result = link_query(
         &pg->link,
         "DELETE FROM pawl.payload" RUNS("job") " RETURNING job, octet_length(data)::int8",
@@ -461,7 +469,7 @@ static void send_columns(Postgres *pg, PgArray *columns, size_t count, const cha
         param_array(&pg->params, &columns[i]);
         array_clear(&columns[i]);
     }
-    link_run(&pg->link, sql, &pg->params);
+    link_later(&pg->link, sql, &pg->params);
 }
 
 static void send_all(Postgres *pg)
@@ -477,9 +485,11 @@ static void send_all(Postgres *pg)
         link_copy(&pg->link, tables[i], &out->fresh[i]);
     for (unsigned i = 0; i < PLACES; i++)
         sure = send_removed(pg, &out->removed[i], removes[i]) && sure;
-    send_removed(pg, &out->attempts_removed, "DELETE FROM pawl.attempt" RUNS("job"));
-    send_removed(pg, &out->bookings_removed, "DELETE FROM pawl.booking" RUNS("job"));
-    send_removed(pg, &out->results_removed, "DELETE FROM pawl.result" RUNS("job"));
+    send_removed_beside(pg, &out->attempts_removed,
+                        "DELETE FROM pawl.attempt" RUNS("job"));
+    send_removed_beside(pg, &out->bookings_removed,
+                        "DELETE FROM pawl.booking" RUNS("job"));
+    send_removed_beside(pg, &out->results_removed, "DELETE FROM pawl.result" RUNS("job"));
     send_payloads_removed(pg);
     sure = pgrow_changes_send(&out->changes, &pg->link, &pg->params) && sure;
     if (!sure && pg->known.used)

@@ -33,16 +33,25 @@ static const struct {
 
 /* Plans must not hang on statistics that a fresh table has not got yet: what is asked for
  * is always a few rows by an index. */
-#define SETTINGS                                                                         \
-    "SET LOCAL statement_timeout = 30000; SET LOCAL lock_timeout = 8000;"                \
-    "SET LOCAL idle_in_transaction_session_timeout = 5000;"                              \
-    "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"                 \
-    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"                 \
-    "SET LOCAL jit = off"
+#define LOCAL(name, value) "set_config('" name "', '" value "', true)"
+#define SETTINGS                                                                                                             \
+    "SELECT " LOCAL("statement_timeout", "30000") ", " LOCAL(                                                                \
+        "lock_timeout",                                                                                                      \
+        "8000") ", " LOCAL("idle_in_transaction_session_timeout",                                                            \
+                           "5000") ", " LOCAL("enable_seqscan",                                                              \
+                                              "off") ", " LOCAL("enable_bitmapscan",                                         \
+                                                                "off") ", " LOCAL("enab"                                     \
+                                                                                  "le_"                                      \
+                                                                                  "hash"                                     \
+                                                                                  "joi"                                      \
+                                                                                  "n",                                       \
+                                                                                  "off") ", " LOCAL("enable_mergejoin",      \
+                                                                                                    "off") ", " LOCAL("jit", \
+                                                                                                                      "off")
 
 static const char *const begins[] = {
-    [LINK_READ] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;" SETTINGS,
-    [LINK_WRITE] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;" SETTINGS,
+    [LINK_READ] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    [LINK_WRITE] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };
 
 /* --- Failures --------------------------------------------------------------------------
@@ -416,6 +425,75 @@ static bool sent(PgLink *link, int done)
     return false;
 }
 
+/* --- Statements that travel together
+ * -----------------------------------------------------
+ */
+
+static bool send_statement(PgLink *link, const char *sql, PgParams *params)
+{
+    Oid types[PG_PARAMS_MAX];
+    const char *values[PG_PARAMS_MAX];
+    int lengths[PG_PARAMS_MAX];
+    int formats[PG_PARAMS_MAX];
+    int count = params ? params->count : 0;
+    for (int i = 0; i < count; i++) {
+        const PgParam *param = &params->items[i];
+        types[i] = param->type;
+        values[i] = param->null ? NULL : buf_cstr(&params->bytes) + param->at;
+        lengths[i] = param->length;
+        formats[i] = 1;
+    }
+    return sent(link, PQsendQueryParams(link->conn, sql, count, types, values, lengths,
+                                        formats, 1));
+}
+
+/* The last answer of all that is under way, up to the mark that ends it: one NULL stands
+ * behind the answer to each statement. */
+static PGresult *finish_pipeline(PgLink *link)
+{
+    PGresult *last = NULL;
+    unsigned nulls = 0;
+    bool over = false;
+    if (!sent(link, PQpipelineSync(link->conn)))
+        return NULL;
+    while (!over && link->conn && PQstatus(link->conn) == CONNECTION_OK &&
+           nulls <= link->untold) {
+        PGresult *result = next_result(link);
+        ExecStatusType status = result ? PQresultStatus(result) : PGRES_EMPTY_QUERY;
+        nulls += !result;
+        over = status == PGRES_PIPELINE_SYNC;
+        if (result && status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK && !over &&
+            status != PGRES_PIPELINE_ABORTED)
+            fail_result(link, result);
+        if (over || !result) {
+            PQclear(result);
+        } else {
+            PQclear(last);
+            last = result;
+        }
+    }
+    if (!over)
+        link_fail(link, ERR_UNAVAILABLE,
+                  link->conn ? PQerrorMessage(link->conn) : "the server does not answer");
+    return last;
+}
+
+/* Reads what was not read yet; the answer to the last statement. */
+static PGresult *finish_untold(PgLink *link)
+{
+    PGresult *last = NULL;
+    if (link->untold && link->conn) {
+        last = finish_pipeline(link);
+        if (link->conn && !PQexitPipelineMode(link->conn))
+            link_fail(link, ERR_UNAVAILABLE, PQerrorMessage(link->conn));
+    }
+    link->untold = 0;
+    if (!link->err)
+        return last;
+    PQclear(last);
+    return NULL;
+}
+
 /* --- Bulk copies
  * -------------------------------------------------------------------------
  */
@@ -446,6 +524,7 @@ static void begin_copy(PgLink *link, const char *into)
 {
     Buf sql = { 0 };
     end_copy(link);
+    PQclear(finish_untold(link));
     buf_printf(&sql, "COPY %s FROM STDIN (FORMAT binary)", into);
     if (!link->err && sent(link, PQsendQuery(link->conn, buf_cstr(&sql))))
         PQclear(finish(link));
@@ -474,35 +553,34 @@ void link_copy(PgLink *link, const char *into, Buf *rows)
 void link_script(PgLink *link, const char *sql)
 {
     end_copy(link);
+    PQclear(finish_untold(link));
     if (!link->err && sent(link, PQsendQuery(link->conn, sql)))
         PQclear(finish(link));
 }
 
+void link_later(PgLink *link, const char *sql, PgParams *params)
+{
+    end_copy(link);
+    if (!link->err && !link->untold)
+        sent(link, PQenterPipelineMode(link->conn));
+    if (!link->err && send_statement(link, sql, params))
+        link->untold++;
+    if (params)
+        params_clear(params);
+}
+
 PGresult *link_query(PgLink *link, const char *sql, PgParams *params)
 {
-    PgParams none = { .count = 0 };
-    if (!params)
-        params = &none;
+    PGresult *result = NULL;
     end_copy(link);
-    if (link->err) {
+    if (link->untold) {
+        link_later(link, sql, params);
+        return finish_untold(link);
+    }
+    if (!link->err && send_statement(link, sql, params))
+        result = finish(link);
+    if (params)
         params_clear(params);
-        return NULL;
-    }
-    Oid types[PG_PARAMS_MAX];
-    const char *values[PG_PARAMS_MAX];
-    int lengths[PG_PARAMS_MAX];
-    int formats[PG_PARAMS_MAX];
-    for (int i = 0; i < params->count; i++) {
-        const PgParam *param = &params->items[i];
-        types[i] = param->type;
-        values[i] = param->null ? NULL : buf_cstr(&params->bytes) + param->at;
-        lengths[i] = param->length;
-        formats[i] = 1;
-    }
-    int done = PQsendQueryParams(link->conn, sql, params->count, types, values, lengths,
-                                 formats, 1);
-    PGresult *result = sent(link, done) ? finish(link) : NULL;
-    params_clear(params);
     return result;
 }
 
@@ -528,6 +606,7 @@ static void begin_anew(PgLink *link)
     link->failure[0] = '\0';
     link->committing = false;
     link->into = NULL;
+    link->untold = 0;
     Err err = link_connect(link, &why);
     if (err)
         link_fail(link, err, why.text);
@@ -550,11 +629,13 @@ Err link_single_end(PgLink *link, const char *doing, Error *why)
 void link_begin(PgLink *link, LinkMode mode)
 {
     begin_anew(link);
-    link_script(link, begins[mode]);
+    link_later(link, begins[mode], NULL);
+    link_later(link, SETTINGS, NULL);
 }
 
 void link_rollback(PgLink *link)
 {
+    PQclear(finish_untold(link));
     if (!link->conn || PQstatus(link->conn) != CONNECTION_OK ||
         PQtransactionStatus(link->conn) == PQTRANS_IDLE)
         return;
@@ -570,13 +651,22 @@ void link_rollback(PgLink *link)
     link->err = err ? err : link->err;
 }
 
+static bool in_failed_transaction(const PgLink *link)
+{
+    return link->conn && PQstatus(link->conn) == CONNECTION_OK &&
+           PQtransactionStatus(link->conn) == PQTRANS_INERROR;
+}
+
 /* A COMMIT that waits for a standby must not be timed by the server: it would stop
  * waiting and say that all is well, although only the primary has it. */
 Err link_end(PgLink *link, const char *doing, Error *why)
 {
-    end_copy(link);
+    link_later(link, "SELECT " LOCAL("statement_timeout", "0"), NULL);
     link->committing = !link->err;
-    link_script(link, "SET LOCAL statement_timeout = 0; COMMIT");
+    link_later(link, "COMMIT", NULL);
+    PQclear(finish_untold(link));
+    if (link->err && in_failed_transaction(link))
+        link->committing = false; /* something before it failed: it was passed over */
     if (link->err)
         link_rollback(link);
     return link_single_end(link, doing, why);

@@ -32,6 +32,7 @@ typedef struct PgLink {
     char failure[256]; /* its words */
     bool committing;   /* COMMIT was sent: what failed since may have happened */
     const char *into;  /* a bulk copy is open; NULL: none */
+    unsigned untold;   /* statements that were sent and whose answers were not read yet */
 } PgLink;
 
 /* Begins to connect, as libpq's PQconnectStart does, with what the url leaves open. */
@@ -58,6 +59,10 @@ void link_fail(PgLink *link, Err err, const char *text);
 PGresult *link_query(PgLink *link, const char *sql, PgParams *params);
 /* Likewise without rows; returns how many were changed. */
 int64_t link_run(PgLink *link, const char *sql, PgParams *params);
+/* Likewise, and no one asks how it went before anything else is said that has an answer:
+ * both travel together (libpq's pipeline mode), and so do any number of them. What
+ * follows one that fails is not carried out. */
+void link_later(PgLink *link, const char *sql, PgParams *params);
 /* Several statements without parameters. */
 void link_script(PgLink *link, const char *sql);
 

@@ -208,6 +208,83 @@ static void a_commit_is_not_timed_by_the_server(void **state)
     link_close(&link);
 }
 
+static int64_t number_of(PGresult *result)
+{
+    assert_non_null(result);
+    int64_t number = field_int(result, 0, 0);
+    PQclear(result);
+    return number;
+}
+
+static void what_travels_together_is_answered_by_the_last(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    PgParams params = { 0 };
+    testserver_url();
+    PgLink link = link_to(testserver_directory());
+    link_begin(&link, LINK_WRITE);
+    link_later(&link, "CREATE TEMP TABLE seen(n int8)", NULL);
+    for (int64_t i = 1; i <= 100; i++) {
+        param_int(&params, i);
+        link_later(&link, "INSERT INTO seen VALUES ($1)", &params);
+    }
+    assert_int_equal(link.untold, 103); /* those of the beginning, too */
+    assert_int_equal(number_of(link_query(&link, "SELECT sum(n)::int8 FROM seen", NULL)),
+                     5050);
+    assert_int_equal(link.untold, 0);
+    link_later(&link, "DELETE FROM seen WHERE n > 10", NULL);
+    Buf rows = { 0 };
+    copy_row(&rows, 1);
+    copy_int(&rows, PG_INT8, 1000);
+    link_copy(&link, "seen", &rows); /* which cannot travel with others */
+    link_later(&link, "DELETE FROM seen WHERE n = 1", NULL);
+    assert_int_equal(link_run(&link, "DELETE FROM seen", NULL), 10);
+    assert_int_equal(link_end(&link, "write", &why), ERR_OK);
+    buf_done(&rows);
+    params_done(&params);
+    link_close(&link);
+}
+
+static void nothing_behind_a_failure_is_carried_out(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    testserver_url();
+    PgLink link = link_to(testserver_directory());
+    link_begin(&link, LINK_WRITE);
+    link_later(&link, "CREATE TABLE half(n int8)", NULL);
+    link_later(&link, "SELECT 1 / 0", NULL);
+    link_later(&link, "SELECT pg_notify('half', '')", NULL);
+    assert_int_equal(link_end(&link, "write", &why), ERR_IO);
+    assert_non_null(strstr(why.text, "division by zero"));
+    assert_string_equal(link.state, "22012");
+    assert_false(link.committing); /* the server has said so */
+    link_begin(&link, LINK_READ);
+    assert_int_equal(
+        number_of(link_query(&link, "SELECT (to_regclass('half') IS NULL)::int4", NULL)),
+        1);
+    assert_int_equal(link_end(&link, "look", &why), ERR_OK);
+    link_close(&link);
+}
+
+/* Whatever was told before: no one knows. */
+static void a_commit_without_an_answer_may_have_happened(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    testserver_url();
+    PgLink link = link_to(testserver_directory());
+    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    link.answer_ms = SHORT_MS;
+    link_begin(&link, LINK_WRITE);
+    link_later(&link, "SELECT pg_sleep(60)", NULL);
+    assert_int_equal(link_end(&link, "commit", &why), ERR_UNAVAILABLE);
+    assert_true(link.committing);
+    assert_int_equal(link.untold, 0);
+    link_close(&link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +295,9 @@ int main(void)
         cmocka_unit_test(rows_that_no_one_takes_are_given_up),
         cmocka_unit_test(a_statement_that_no_one_takes_is_given_up),
         cmocka_unit_test(a_commit_is_not_timed_by_the_server),
+        cmocka_unit_test(what_travels_together_is_answered_by_the_last),
+        cmocka_unit_test(nothing_behind_a_failure_is_carried_out),
+        cmocka_unit_test(a_commit_without_an_answer_may_have_happened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,19 +158,19 @@ static void send_groups(Postgres *pg)
     if (columns[0].count) {
         for (size_t i = 0; i < 4; i++)
             param_array(&pg->params, &columns[i]);
-        link_run(&pg->link,
-                 "INSERT INTO pawl.job_group AS g (tenant, name, state, count)"
-                 " SELECT * FROM unnest($1, $2, $3, $4)"
-                 " ON CONFLICT (tenant, name, state) DO UPDATE"
-                 " SET count = g.count + excluded.count",
-                 &pg->params);
+        link_later(&pg->link,
+                   "INSERT INTO pawl.job_group AS g (tenant, name, state, count)"
+                   " SELECT * FROM unnest($1, $2, $3, $4)"
+                   " ON CONFLICT (tenant, name, state) DO UPDATE"
+                   " SET count = g.count + excluded.count",
+                   &pg->params);
         for (size_t i = 0; i < 3; i++)
             param_array(&pg->params, &columns[i]);
-        link_run(&pg->link,
-                 "DELETE FROM pawl.job_group g USING unnest($1, $2, $3) AS u(t, n, s)"
-                 " WHERE g.tenant = u.t AND g.name = u.n AND g.state = u.s"
-                 " AND g.count = 0",
-                 &pg->params);
+        link_later(&pg->link,
+                   "DELETE FROM pawl.job_group g USING unnest($1, $2, $3) AS u(t, n, s)"
+                   " WHERE g.tenant = u.t AND g.name = u.n AND g.state = u.s"
+                   " AND g.count = 0",
+                   &pg->params);
     }
     for (size_t i = 0; i < 4; i++)
         array_done(&columns[i]);
@@ -333,7 +333,7 @@ static void send(Postgres *pg, PgArray *columns, size_t count, const char *sql)
         param_array(&pg->params, &columns[i]);
         array_clear(&columns[i]);
     }
-    PQclear(link_query(&pg->link, sql, &pg->params));
+    link_later(&pg->link, sql, &pg->params);
 }
 
 void pglinks_send(Postgres *pg)

@@ -79,10 +79,10 @@ void pgpoints_save(Postgres *pg)
         param_int(&pg->params, (int64_t)point->last_id);
         param_bytes(&pg->params,
                     buf_slice(point->answered ? &point->fresh : &point->results));
-        link_run(&pg->link,
-                 "UPDATE pawl.point SET position = $2, number = $3, last_id = $4,"
-                 " results = $5 WHERE node = $1",
-                 &pg->params);
+        link_later(&pg->link,
+                   "UPDATE pawl.point SET position = $2, number = $3, last_id = $4,"
+                   " results = $5 WHERE node = $1",
+                   &pg->params);
     }
 }
 

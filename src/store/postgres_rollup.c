@@ -71,10 +71,10 @@ static void send_rows(Postgres *pg, const Rollup *rows, size_t count)
         param_array(&pg->params, &columns[i]);
         array_done(&columns[i]);
     }
-    PQclear(link_query(&pg->link,
-                       "SELECT pawl.rollups_add($1::int8::int4, $2, $3, $4, $5, $6, $7,"
-                       " $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-                       &pg->params));
+    link_later(&pg->link,
+               "SELECT pawl.rollups_add($1::int8::int4, $2, $3, $4, $5, $6, $7,"
+               " $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+               &pg->params);
 }
 
 /* Rows of a span that have left their time become part of the next. */
