@@ -240,8 +240,11 @@ static Err ingest_one(Keeper *keeper, bool *out_any)
     if (!*out_any)
         return ERR_OK;
     keeper->failing = false;
-    keeper->busy = keeper->options.store->kind->shared && intake->batch.count >= BUSY_OPS;
-    keeper->applied = intake->batch.read_point.position;
+    uint64_t position = intake->batch.read_point.position;
+    keeper->busy =
+        keeper->options.store->kind->shared &&
+        (intake->batch.count >= BUSY_OPS || position - keeper->applied >= BUSY_BYTES);
+    keeper->applied = position;
     tell(keeper,
          (KeeperNews){ .commit_seconds = seconds_now() - begun,
                        .ops = intake->batch.count,

@@ -9,6 +9,8 @@
 #include "store/postgres_watch.h"
 #include "store/rollup.h"
 
+#define PG_WENT_BACK "the server has gone back to an earlier state"
+
 /* Jobs that the transaction under way has read or made: see postgres_held.h. */
 typedef struct PgHeld PgHeld;
 typedef struct PgHeldJobs {
@@ -83,6 +85,7 @@ typedef struct Postgres {
     ReadPoint seen;   /* the last read point that this handle knows of */
     uint32_t node;    /* whose commit it is */
     uint32_t defined; /* changes of definitions: cluster_trims */
+    uint64_t agreed; /* the connection whose server was seen to have it */
     int64_t folded_hour;
     bool archive_shrank;     /* the commit under way removes jobs that have ended */
     int64_t parts_looked_ms; /* when empty parts of the archive were last looked for */

@@ -376,8 +376,7 @@ static void refuse_gap(Postgres *pg, const Batch *batches, size_t count)
         const ReadPoint *point = &batches[i].read_point;
         if (batches[i].has_read_point && point->node == pg->seen.node &&
             points_of(&pg->points, point->node)->position < pg->seen.position)
-            link_fail(&pg->link, ERR_CONFLICT,
-                      "the server has gone back to an earlier state");
+            link_fail(&pg->link, ERR_CONFLICT, PG_WENT_BACK);
     }
 }
 
@@ -432,6 +431,7 @@ static Err try_commit(Postgres *pg, const Batch *batches, size_t count,
         pgknown_drop(&pg->known);
     } else {
         remember_point(pg, batches, count);
+        pg->agreed = pg->link.connects;
         pgknown_end(&pg->known);
     }
     return err;

@@ -554,6 +554,24 @@ static void load_unique(Loading *in)
     }
 }
 
+/* Behind a new connection there may be a standby that was promoted without the last
+ * commits: what it lacks must not be taken for all there is. The next commit finds out
+ * and tells it again. */
+static void refuse_gap(Postgres *pg)
+{
+    if (pg->read_only || !pg->seen.node || pg->agreed == pg->link.connects)
+        return;
+    param_int(&pg->params, pg->seen.node);
+    PGresult *result = link_query(
+        &pg->link, "SELECT position FROM pawl.point WHERE node = $1::int8", &pg->params);
+    bool there = result && PQntuples(result);
+    if (result && (!there || (uint64_t)field_int(result, 0, 0) < pg->seen.position))
+        link_fail(&pg->link, ERR_UNAVAILABLE, PG_WENT_BACK);
+    else if (result)
+        pg->agreed = pg->link.connects;
+    PQclear(result);
+}
+
 Err postgres_load(Store *store, const Load *load, Loaded *out, Error *why)
 {
     static void (*const loads[])(Loading *) = {
@@ -575,6 +593,7 @@ Err postgres_load(Store *store, const Load *load, Loaded *out, Error *why)
     Loaded loaded = { .next_due_ms = TIME_NEVER };
     Loading in = { .pg = pg, .load = load, .out = &loaded };
     postgres_begin_read(pg);
+    refuse_gap(pg);
     loads[load->kind](&in);
     Err err = postgres_end_read(pg, "load", why);
     if (err)

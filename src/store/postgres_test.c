@@ -273,6 +273,36 @@ static void a_row_that_is_not_as_it_was_known_is_read(void **state)
     assert_int_equal(scene_do(&scene, &op), OP_MISSING);
 }
 
+static Err load_lanes(Error *why)
+{
+    Loaded loaded = { 0 };
+    const Load lanes = { .kind = LOAD_LANES };
+    Err err = scene.store->kind->load(scene.store, &lanes, &loaded, why);
+    if (!err)
+        loaded_done(&loaded);
+    return err;
+}
+
+/* A standby that was behind was promoted: it must not be asked what there is to do. */
+static void a_server_that_went_back_gives_no_jobs(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    Batch batch = { .node = SCENE_NODE, .has_read_point = true };
+    batch.read_point = (ReadPoint){ SCENE_NODE, 1000 };
+    scene_commit(&scene, &batch, 1, NULL);
+    assert_int_equal(load_lanes(&why), ERR_OK);
+    testserver_ask("UPDATE pawl.point SET position = 500");
+    testserver_ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                   " WHERE application_name = 'pawl' AND pid <> pg_backend_pid()");
+    do {
+        assert_int_equal(load_lanes(&why), ERR_UNAVAILABLE);
+    } while (!strstr(why.text, PG_WENT_BACK));
+    testserver_ask("UPDATE pawl.point SET position = 1000");
+    assert_int_equal(load_lanes(&why), ERR_OK);
+    batch_done(&batch);
+}
+
 static void another_cluster_is_refused(void **state)
 {
     (void)state;
@@ -340,6 +370,7 @@ int main(void)
         ROW(a_renewal_waits_for_no_commit),
         ROW(a_joined_node_knows_its_rows),
         ROW(a_row_that_is_not_as_it_was_known_is_read),
+        ROW(a_server_that_went_back_gives_no_jobs),
         ROW(another_cluster_is_refused),
         ROW(what_stays_wrong_is_told_apart),
         ROW(people_see_jobs_in_a_view),
