@@ -85,7 +85,7 @@ typedef struct Postgres {
     ReadPoint seen;   /* the last read point that this handle knows of */
     uint32_t node;    /* whose commit it is */
     uint32_t defined; /* changes of definitions: cluster_trims */
-    uint64_t agreed; /* the connection whose server was seen to have it */
+    uint64_t agreed;  /* the connection whose server was seen to have it */
     int64_t folded_hour;
     bool archive_shrank;     /* the commit under way removes jobs that have ended */
     int64_t parts_looked_ms; /* when empty parts of the archive were last looked for */
