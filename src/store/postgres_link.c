@@ -33,21 +33,15 @@ static const struct {
 
 /* Plans must not hang on statistics that a fresh table has not got yet: what is asked for
  * is always a few rows by an index. */
-#define LOCAL(name, value) "set_config('" name "', '" value "', true)"
-#define SETTINGS                                                                                                             \
-    "SELECT " LOCAL("statement_timeout", "30000") ", " LOCAL(                                                                \
-        "lock_timeout",                                                                                                      \
-        "8000") ", " LOCAL("idle_in_transaction_session_timeout",                                                            \
-                           "5000") ", " LOCAL("enable_seqscan",                                                              \
-                                              "off") ", " LOCAL("enable_bitmapscan",                                         \
-                                                                "off") ", " LOCAL("enab"                                     \
-                                                                                  "le_"                                      \
-                                                                                  "hash"                                     \
-                                                                                  "joi"                                      \
-                                                                                  "n",                                       \
-                                                                                  "off") ", " LOCAL("enable_mergejoin",      \
-                                                                                                    "off") ", " LOCAL("jit", \
-                                                                                                                      "off")
+static const char settings[] =
+    "SELECT set_config('statement_timeout', '30000', true),"
+    " set_config('lock_timeout', '8000', true),"
+    " set_config('idle_in_transaction_session_timeout', '5000', true),"
+    " set_config('enable_seqscan', 'off', true),"
+    " set_config('enable_bitmapscan', 'off', true),"
+    " set_config('enable_hashjoin', 'off', true),"
+    " set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)";
+static const char untimed[] = "SELECT set_config('statement_timeout', '0', true)";
 
 static const char *const begins[] = {
     [LINK_READ] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -630,7 +624,7 @@ void link_begin(PgLink *link, LinkMode mode)
 {
     begin_anew(link);
     link_later(link, begins[mode], NULL);
-    link_later(link, SETTINGS, NULL);
+    link_later(link, settings, NULL);
 }
 
 void link_rollback(PgLink *link)
@@ -661,7 +655,7 @@ static bool in_failed_transaction(const PgLink *link)
  * waiting and say that all is well, although only the primary has it. */
 Err link_end(PgLink *link, const char *doing, Error *why)
 {
-    link_later(link, "SELECT " LOCAL("statement_timeout", "0"), NULL);
+    link_later(link, untimed, NULL);
     link->committing = !link->err;
     link_later(link, "COMMIT", NULL);
     PQclear(finish_untold(link));
