@@ -68,11 +68,12 @@ typedef struct Effect {
     Requester request;
     JobId id;
     uint32_t attempt;
-    JobState state; /* CHANGED */
-    JobState was;   /* CHANGED; equal to state when only fields changed or it is new */
-    bool added;     /* CHANGED: the jobs are new */
-    JobCode code;   /* CHANGED at the end of an attempt */
-    uint32_t flags; /* CHANGED: JobFlag bits */
+    JobState state;  /* CHANGED */
+    JobState was;    /* CHANGED; equal to state when only fields changed or it is new */
+    bool added;      /* CHANGED: the jobs are new */
+    bool chain_over; /* CHANGED to done: what should follow does not (chain_max) */
+    JobCode code;    /* CHANGED at the end of an attempt */
+    uint32_t flags;  /* CHANGED: JobFlag bits */
     int32_t signal;
     /* REPLY */
     Err err;

@@ -240,6 +240,7 @@ static const FieldRow job_rows[] = {
     ROW(27, document_hash, FIELD_64),
     ROW(28, owner, FIELD_32),
     ROW(29, version, FIELD_32),
+    ROW(30, chain, FIELD_32),
     ROW(40, tenant, FIELD_SLICE),
     ROW(41, type, FIELD_SLICE),
     ROW(42, queue, FIELD_SLICE),

@@ -88,6 +88,7 @@ typedef struct Job {
     int32_t max_retries;   /* RETRIES_UNSET or a count */
     int32_t progress;      /* percent; -1: none told */
     uint32_t error_depth;  /* on_error steps that led to it, in a row */
+    uint32_t chain;        /* `then` steps that led to it, in a row */
     uint32_t owner;        /* node that decides about it; 0: the one in its id */
     uint32_t version; /* of the handler that its last attempt was claimed with; before
                          that, of the one that was there when it was added */

@@ -153,6 +153,7 @@ static void a_free_job_is_what_its_due_time_says(void **state)
     ROW(max_retries);                                                                    \
     ROW(progress);                                                                       \
     ROW(error_depth);                                                                    \
+    ROW(chain);                                                                          \
     ROW(document_hash);                                                                  \
     ROW(outcome.exitcode);                                                               \
     ROW(outcome.exit_status);                                                            \

@@ -28,6 +28,7 @@ Head head_of(const Job *job, Names *names)
         .max_retries = job->max_retries,
         .flags = job->flags,
         .error_depth = job->error_depth,
+        .chain = job->chain,
         .document_hash = job->document_hash,
         .group = job->group.bytes ? group_number(job->tenant, job->group) : 0,
     };

@@ -35,6 +35,7 @@ typedef struct Head {
     int32_t max_retries;
     uint32_t flags;
     uint32_t error_depth;
+    uint32_t chain;
     uint64_t document_hash;
     uint64_t group; /* group_number; 0: none */
 } Head;

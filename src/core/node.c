@@ -26,6 +26,7 @@ NodeSettings node_settings_default(void)
         .keep_done_ms = 14 * MS_PER_DAY,
         .keep_other_ms = 30 * MS_PER_DAY,
         .controller_stale_ms = 2 * MS_PER_MIN,
+        .chain_max = 1000,
     };
 }
 

@@ -45,6 +45,7 @@ typedef struct NodeSettings {
     int64_t controller_stale_ms;            /* for nodes that share a store */
     char error_handler[NAME_BYTES_MAX + 1]; /* type of the error-handler job, or "" */
     Fate on_error;
+    uint32_t chain_max;   /* `then` steps in a row; 0: without end */
     bool fair_tenants;    /* fairness = tenant: each tenant one offer per tour */
     uint32_t window_jobs; /* heads kept per lane; 0: chosen by number of lanes */
 } NodeSettings;

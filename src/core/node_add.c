@@ -647,5 +647,6 @@ JobId node_add_child(Node *node, const Job *parent_like, const Job *child)
     job.max_retries = RETRIES_OPEN;
     job.type = child->type;
     job.payload = child->payload;
+    job.chain = child->chain;
     return node_add_whole_child(node, parent_like, &job);
 }

@@ -207,6 +207,31 @@ void node_final(Node *node, const Head *head, JobState state, Slice error)
         node_follow_error(node, head, state, error); /* may delete it */
 }
 
+/* A circle of `then` (a, b, a, ...) must not go on for ever: nothing could be done about
+ * it but deleting a handler. */
+static bool chain_over(const Node *node, const Running *running, const Verdict *verdict)
+{
+    uint32_t most = node->settings.chain_max;
+    return verdict->state == JOB_DONE && running->head.then && most &&
+           running->head.chain >= most;
+}
+
+static Slice chain_note(Node *node, const Running *running, Slice note)
+{
+    Buf both = { 0 };
+    buf_add_slice(&both, note);
+    if (note.bytes)
+        buf_add_text(&both, "; ");
+    buf_printf(&both,
+               "no job of type " SLICE_FMT " follows: %u `then` steps in a row led to "
+               "this one, as many as `chain_max` allows",
+               SLICE_ARG(names_text(&node->names, running->head.then)),
+               running->head.chain);
+    Slice kept = node_keep(node, buf_slice(&both));
+    buf_done(&both);
+    return kept;
+}
+
 void node_end_attempt(Node *node, Running *running, const Ending *told)
 {
     bool killed = running->stop != STOP_NOT;
@@ -214,11 +239,14 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     const Ending *ending = &mapped;
     Outcome outcome = outcome_of(ending, running->timed_out, killed);
     Verdict verdict = judge(node, running, ending, &outcome);
+    bool over = chain_over(node, running, &verdict);
+    if (over)
+        mapped.note = chain_note(node, running, mapped.note);
     record_end(node, running, ending, &verdict, &outcome);
     Slice error = node->out->batch.ops[node->out->batch.count - 1].error;
     node->ending = ending;
     node->outcome = &outcome;
-    if (verdict.state == JOB_DONE && running->head.then)
+    if (verdict.state == JOB_DONE && running->head.then && !over)
         node_add_follower(node, &running->head, running->head.then, ending->result);
     if (verdict.state == JOB_DONE || verdict.state == JOB_FAILED)
         add_children(node, running, ending, verdict.state);
@@ -228,6 +256,7 @@ void node_end_attempt(Node *node, Running *running, const Ending *told)
     JobState was = running->paused_boot ? JOB_PAUSED : JOB_RUNNING;
     Effect *changed = node_changed(node, &running->head, was, verdict.state);
     changed->code = outcome.code;
+    changed->chain_over = over;
     changed->run_ms = end_ms(node, running, ending) - running->started_ms;
     if (state_in(verdict.state, STATES_FINAL))
         node_final(node, &running->head, verdict.state, error);

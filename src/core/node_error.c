@@ -24,7 +24,9 @@ Job node_parent(const Node *node, const Head *head)
 void node_add_follower(Node *node, const Head *head, uint32_t type, Slice payload)
 {
     Job parent = node_parent(node, head);
-    Job child = { .type = names_text(&node->names, type), .payload = payload };
+    Job child = { .type = names_text(&node->names, type),
+                  .payload = payload,
+                  .chain = head->chain + 1 };
     node_add_child(node, &parent, &child);
 }
 
@@ -104,7 +106,8 @@ void node_follow_error(Node *node, const Head *head, JobState state, Slice error
     parent.error_depth++;
     if (follows) {
         Job child = { .type = names_text(&node->names, head->on_error),
-                      .payload = payload };
+                      .payload = payload,
+                      .chain = head->chain };
         node_add_child(node, &parent, &child);
         calls = calls && !slice_equal(child.type, handler);
     }

@@ -167,6 +167,70 @@ static void two_types_that_call_each_other_come_to_an_end(void **state)
     rig_close(rig);
 }
 
+static void with_chain(NodeSettings *settings)
+{
+    settings->chain_max = 3;
+}
+
+static Handler followed_by(const char *then)
+{
+    Handler handler = plain;
+    handler.then = slice_text(then);
+    return handler;
+}
+
+/* Runs what there is to run, at most `most` jobs, each `done`. */
+static size_t run_all(Rig *rig, size_t most)
+{
+    size_t ran = 0;
+    for (size_t i = 0; i < rig->count && ran < most; i++)
+        if (rig->jobs[i].state == JOB_RUNNING) {
+            rig_exit(rig, rig->jobs[i].id, 0);
+            ran++;
+        }
+    return ran;
+}
+
+static void a_circle_of_then_comes_to_an_end(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(with_chain);
+    Handler a = followed_by("b");
+    Handler b = followed_by("a");
+    rig_define(rig, "a", &a);
+    rig_define(rig, "b", &b);
+    Job job = rig_typed_job("a");
+    rig_add(rig, &job);
+    assert_int_equal(run_all(rig, 100), 1 + 3);
+    assert_int_equal(count_type(rig, "a") + count_type(rig, "b"), 1 + 3);
+    const Job *last = last_of(rig, "b");
+    assert_int_equal(last->chain, 3);
+    assert_int_equal(last->state, JOB_DONE);
+    assert_true(holds(last->message, "no job of type a follows: 3 `then` steps"));
+    assert_true(rig_last(rig, EFFECT_CHANGED)->chain_over);
+    /* What someone adds, or a job by itself, begins to count anew. */
+    rig_add(rig, &job);
+    assert_int_equal(run_all(rig, 100), 1 + 3);
+    rig_close(rig);
+}
+
+static void without_a_bound_a_circle_goes_on(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(with_chain);
+    NodeSettings settings = *node_settings(rig->node);
+    settings.chain_max = 0;
+    node_settings_set(rig->node, &settings);
+    Handler a = followed_by("b");
+    Handler b = followed_by("a");
+    rig_define(rig, "a", &a);
+    rig_define(rig, "b", &b);
+    Job job = rig_typed_job("a");
+    rig_add(rig, &job);
+    assert_int_equal(run_all(rig, 20), 20);
+    rig_close(rig);
+}
+
 static void delete_leaves_nothing_but_the_handlers_job(void **state) /* S0.36 */
 {
     (void)state;
@@ -296,6 +360,8 @@ int main(void)
         cmocka_unit_test(a_done_or_retried_job_calls_no_one),
         cmocka_unit_test(an_error_handler_is_never_called_for_its_own_doing),
         cmocka_unit_test(two_types_that_call_each_other_come_to_an_end),
+        cmocka_unit_test(a_circle_of_then_comes_to_an_end),
+        cmocka_unit_test(without_a_bound_a_circle_goes_on),
         cmocka_unit_test(delete_leaves_nothing_but_the_handlers_job),
         cmocka_unit_test(a_job_that_returns_its_own_document_runs_again),
         cmocka_unit_test(other_jobs_may_print_what_they_like),

@@ -132,6 +132,10 @@ static const ConfigField fields[CONFIG_KEYS] = {
                                  AT(node.poll_ms), NULL, LIVE,
                                  "the scheduler passes over all queues at least this "
                                  "often; what happens makes it do so at once" },
+    [CONFIG_SCHEDULING_CHAIN] = { "scheduling", "chain_max", COUNT(0, 1000000000),
+                                  AT(node.chain_max), NULL, LIVE,
+                                  "`then` steps in a row, so that a circle of handlers "
+                                  "ends; 0: any number" },
     [CONFIG_SCHEDULING_ENABLED] = { "scheduling", "enabled", ONE(VALUE_BOOL),
                                     AT(node.enabled), NULL, LIVE,
                                     "`off`: accept jobs, start none" },

@@ -51,6 +51,7 @@ static const char *const changed[] = {
     "contexts.age=90s",
     "scheduling.lease=31s",
     "scheduling.poll=2500ms",
+    "scheduling.chain_max=7",
     "scheduling.enabled=off",
     "scheduling.retry_delay=0",
     "scheduling.retry_delay_max=1m",

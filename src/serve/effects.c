@@ -316,7 +316,7 @@ static void log_change(const Daemon *daemon, const Effect *effect)
 {
     char id[ID_TEXT_BYTES];
     char fields[640];
-    if (!log_enabled(LOG_INFO))
+    if (!log_enabled(effect->chain_over ? LOG_WARN : LOG_INFO))
         return;
     snprintf(fields, sizeof fields,
              "job=%s type=" SLICE_FMT " queue=" SLICE_FMT " tenant=" SLICE_FMT
@@ -324,6 +324,9 @@ static void log_change(const Daemon *daemon, const Effect *effect)
              id_text(effect->id, id), SLICE_ARG(effect->type), SLICE_ARG(effect->queue),
              SLICE_ARG(effect->tenant), (long long)effect->priority,
              daemon->identity.sysid);
+    if (effect->chain_over)
+        log_event(LOG_WARN, "job.chain_over", "%s chain_max=%u", fields,
+                  node_settings(daemon->node)->chain_max);
     if (effect->code || state_in(effect->state, STATES_FINAL))
         log_event(LOG_INFO, "job.finished", "%s attempt=%u state=%s code=%s dur_ms=%lld",
                   fields, effect->attempt, state_name(effect->state),

@@ -68,6 +68,11 @@ static const Setting table[] = {
       { 0 },
       0,
       "the scheduler passes over all queues at least this often" },
+    { "chain_max",
+      CONFIG_SCHEDULING_CHAIN,
+      { 0 },
+      0,
+      "`then` steps in a row, so that a circle of handlers ends; 0: any number" },
     { "grace", CONFIG_DAEMON_GRACE, { 0 }, 0, "between SIGTERM and SIGKILL of a job" },
 };
 #define SETTINGS (sizeof table / sizeof *table)

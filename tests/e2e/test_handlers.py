@@ -436,6 +436,30 @@ def test_then_gets_the_result_as_payload(tenant):
     assert len(tenant.of("two")) == 1
 
 
+def test_a_circle_of_then_ends_with_a_word(tenant):
+    """Two handlers that follow each other: `chain_max` steps, then the last job says why
+    nothing follows it."""
+    api = tenant.api
+    assert api.get("/config")["chain_max"] == 1000
+    assert api.request("PATCH", "/config", {"chain_max": 4}).status == 200
+    try:
+        tenant.set("tick", "read n; echo \"R: 200 $((n + 1))\"", then="tock")
+        tenant.set("tock", "read n; echo \"R: 200 $((n + 1))\"", then="tick")
+        first = tenant.add("tick", "0")
+        jobs = wait_for(lambda: (found := tenant.of("tick") + tenant.of("tock")) and
+                        any("follows" in (job.get("message") or "") for job in found) and
+                        found, 120)
+        assert sorted(job["payload"] for job in jobs) == ["0", "1", "2", "3", "4"]
+        assert all(job["state"] == "done" for job in jobs)
+        last = max(jobs, key=lambda job: job["payload"])
+        assert last["message"] == (
+            "no job of type tock follows: 4 `then` steps in a row led to this one, as many "
+            "as `chain_max` allows")
+        assert first in {job["id"] for job in jobs}
+    finally:
+        assert api.request("PATCH", "/config", {"chain_max": None}).status == 200
+
+
 def test_then_follows_only_success(tenant):
     tenant.set("one", "echo 'R: 400 no'", then="two")
     assert tenant.until(tenant.add("one"))["state"] == "failed"
