@@ -30,6 +30,14 @@ static Job any_job(World *world, const Machine *machine)
         job.state = JOB_HELD;
     if (chance(world, 5))
         job.command = (Slice){ NULL, 0 };
+    if (workers_here(world) && chance(world, 40)) {
+        job.command = (Slice){ NULL, 0 };
+        job.type = SLICE_LITERAL(PULL_TYPE);
+        job.max_retries = 3;
+        job.retry_delay_ms = 1 + (int64_t)below(world, 500);
+    }
+    if (contexts_here(world) && chance(world, 60))
+        job.command = (Slice){ NULL, 0 };
     if (chance(world, 60))
         job.max_retries = (int32_t)below(world, 4);
     if (chance(world, 20))
@@ -220,6 +228,8 @@ static void define_handler(World *world, Machine *machine)
                     .key = SLICE_LITERAL("run"),
                     .flag = chance(world, 30) };
     handler.disabled = chance(world, 25);
+    if (contexts_here(world) && chance(world, 80))
+        handler.lang = LANG_PYTHON;
     if (chance(world, 30))
         handler.queue = sim_queues[below(world, world->profile.queues)];
     if (chance(world, 70))
@@ -239,7 +249,7 @@ void client_step(World *world)
     if (chance(world, 5) || !machine->limited)
         limits_change(world, machine, sim_tenants[below(world, 2)],
                       sim_queues[below(world, world->profile.queues)]);
-    else if (chance(world, 2))
+    else if (chance(world, contexts_here(world) ? 10 : 2))
         define_handler(world, machine);
     else if (chance(world, world->profile.act_percent))
         act_on_any(world);

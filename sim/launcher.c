@@ -60,6 +60,26 @@ static void drop(Launcher *launcher, Process *process)
     memmove(process, process + 1, (--launcher->count - at) * sizeof *process);
 }
 
+/* --- Warm contexts -------------------------------------------------------------------
+ *
+ * A context has jobs of one slot in hand and runs the oldest of them. Its crash is that
+ * one's; the others are given back. It ends with its daemon. */
+
+bool contexts_here(const World *world)
+{
+    Bug bug = world->options.bug;
+    return world->options.seed % 4 == 2 || bug == BUG_CRASH_MISPLACED;
+}
+
+/* Whether a job waits in its context behind another. */
+static bool waits(const Launcher *launcher, const Process *process)
+{
+    for (const Process *at = launcher->processes; process->slot && at < process; at++)
+        if (at->slot == process->slot && at->alive)
+            return true;
+    return false;
+}
+
 /* --- Starting ------------------------------------------------------------------------
  */
 
@@ -104,7 +124,7 @@ static bool start_fails(Machine *machine, JobId id, uint32_t attempt)
     return true;
 }
 
-void launcher_start(Machine *machine, const Job *job, uint32_t attempt)
+void launcher_start(Machine *machine, const Job *job, uint32_t attempt, uint32_t slot)
 {
     World *world = machine->world;
     Launcher *launcher = &machine->launcher;
@@ -118,8 +138,21 @@ void launcher_start(Machine *machine, const Job *job, uint32_t attempt)
     if (start_fails(machine, job->id, attempt))
         return;
     truth_started(world, machine, &running);
-    Process process = { .id = job->id, .attempt = attempt, .alive = true };
+    Process process = {
+        .id = job->id, .attempt = attempt, .alive = true, .slot = slot, .begun = !slot
+    };
     make_plan(world, &process);
+    if (slot) { /* what a context's jobs say is their own word */
+        process.plan_said = process.plan_exit ? 500 : 200;
+        process.plan_exit = 0;
+        process.children = 0;
+        world->counts.warm++;
+        Witness *witness = truth_witness(world, job->id, attempt);
+        if (!witness)
+            return; /* it is a violation already */
+        witness->warm = true;
+        witness->epoch = machine->epoch;
+    }
     snprintf(process.result, sizeof process.result, "r%s.%u", id_text(job->id, text),
              attempt);
     trace(world, "m%u starts %s #%u for %lld ms", machine->index, text, attempt,
@@ -154,6 +187,66 @@ static void end_process(World *world, Process *process, int32_t signal)
     memcpy(witness->result, process->result, sizeof witness->result);
 }
 
+static void end_told(World *world, Process *process, const Ending *ending)
+{
+    Witness *witness = truth_witness(world, process->id, process->attempt);
+    process->alive = false;
+    process->ending = *ending;
+    witness->alive = false;
+    witness->told = ending->kind == END_ANSWERED;
+    witness->said_code = ending->said_code;
+    witness->signal = ending->signal;
+    witness->exit_status = -1;
+    memcpy(witness->result, process->result, sizeof witness->result);
+}
+
+/* The context dies while this one runs, of it or by a signal that was meant for it. */
+static void crash_context(Machine *machine, Process *process, int32_t signal)
+{
+    World *world = machine->world;
+    Launcher *launcher = &machine->launcher;
+    Ending crash = { .kind = END_SIGNALLED,
+                     .signal = signal,
+                     .said_code = 500,
+                     .exit_status = -1,
+                     .progress = -1 };
+    Ending ungot = { .kind = END_UNGOT, .exit_status = -1, .progress = -1 };
+    Process *last = process;
+    for (size_t i = 0; i < launcher->count; i++) {
+        Process *other = &launcher->processes[i];
+        if (other == process || other->slot != process->slot || !other->alive)
+            continue;
+        end_told(world, other, &ungot);
+        last = other;
+    }
+    end_told(world, process, &crash);
+    world->counts.context_crashes++;
+    if (world->options.bug != BUG_CRASH_MISPLACED || last == process)
+        return;
+    last->ending = crash;
+    process->ending = ungot;
+}
+
+static void run_warm(Machine *machine, Process *process)
+{
+    World *world = machine->world;
+    Ending answer = { .kind = END_ANSWERED,
+                      .said_code = process->plan_said,
+                      .took_us = 1000 + (int64_t)below(world, 1000),
+                      .exit_status = -1,
+                      .progress = -1 };
+    if (!process->begun) {
+        process->begun = true;
+        process->end_ms = world->time_ms + (int64_t)below(world, 2000);
+    }
+    if (process->end_ms > world->time_ms)
+        return;
+    if (process->plan_signal)
+        crash_context(machine, process, process->plan_signal);
+    else
+        end_told(world, process, &answer);
+}
+
 static void add_children(News *news, const Process *process)
 {
     news->children = arena_take(&news->arena, process->children * sizeof(Job));
@@ -174,7 +267,7 @@ static void report_once(Machine *machine, const Process *process)
     News *news = tell(machine, EVENT_ENDED, process->id, process->attempt);
     news->ending = process->ending;
     memcpy(news->text, process->result, sizeof news->text);
-    if (process->ending.kind != END_EXITED)
+    if (process->ending.kind != END_EXITED && process->ending.kind != END_ANSWERED)
         return;
     news->ending.result = slice_text(news->text);
     if (process->children)
@@ -184,6 +277,11 @@ static void report_once(Machine *machine, const Process *process)
 static void report(Machine *machine, Process *process)
 {
     World *world = machine->world;
+    if (process->slot) { /* told once: nothing of it is kept */
+        report_once(machine, process);
+        drop(&machine->launcher, process);
+        return;
+    }
     process->again_ms = TIME_NEVER;
     if (fault_percent(world, world->profile.report_lost_percent)) {
         process->again_ms = world->time_ms + 1000 + (int64_t)below(world, 20000);
@@ -206,7 +304,11 @@ void launcher_step(Machine *machine)
     World *world = machine->world;
     for (size_t i = 0; i < machine->launcher.count; i++) {
         Process *process = &machine->launcher.processes[i];
-        if (process->alive && !process->stopped && process->end_ms <= world->time_ms)
+        if (process->alive && process->slot) {
+            if (!waits(&machine->launcher, process))
+                run_warm(machine, process);
+        } else if (process->alive && !process->stopped &&
+                   process->end_ms <= world->time_ms)
             end_process(world, process, process->plan_signal);
         /* Without a daemon there is no one to tell; the next one will ask. */
         if (!process->alive && !process->reported && machine->node &&
@@ -254,7 +356,27 @@ void launcher_signal(Machine *machine, const Effect *effect)
     if (effect->signal == KILL &&
         fault_percent(world, world->profile.signal_lost_percent))
         return;
-    receive(world, process, effect->signal);
+    if (!process->slot)
+        receive(world, process, effect->signal);
+    else if (effect->signal == TERM || effect->signal == KILL)
+        crash_context(machine, process, effect->signal);
+}
+
+void launcher_daemon_dies(Machine *machine)
+{
+    World *world = machine->world;
+    Launcher *launcher = &machine->launcher;
+    for (size_t i = 0; i < launcher->count;) {
+        Process *process = &launcher->processes[i];
+        if (!process->slot) {
+            i++;
+            continue;
+        }
+        Witness *witness = truth_witness(world, process->id, process->attempt);
+        witness->alive = false;
+        witness->launcher_lost = true; /* what it said, no one has heard */
+        drop(launcher, process);
+    }
 }
 
 void launcher_forget(Machine *machine, JobId id, uint32_t attempt)
@@ -344,7 +466,7 @@ int64_t launcher_wake_ms(const Machine *machine)
     for (size_t i = 0; i < launcher->count; i++) {
         const Process *process = &launcher->processes[i];
         int64_t at_ms = TIME_NEVER;
-        if (process->alive && !process->stopped)
+        if (process->alive && !process->stopped && !waits(launcher, process))
             at_ms = process->end_ms;
         if (!process->alive && !process->reported && machine->node)
             at_ms = process->again_ms;

@@ -14,6 +14,8 @@ struct Machine;
 typedef struct Process {
     JobId id;
     uint32_t attempt;
+    uint32_t slot; /* of the warm context that has it in hand; 0: a process of its own */
+    bool begun;    /* in a context one runs after the other */
     bool alive;
     bool stopped;
     bool ignores_term;
@@ -50,7 +52,9 @@ typedef struct Launcher {
     unsigned losses; /* of which the node has not been told */
 } Launcher;
 
-void launcher_start(struct Machine *machine, const Job *job, uint32_t attempt);
+void launcher_start(struct Machine *machine, const Job *job, uint32_t attempt,
+                    uint32_t slot);
+void launcher_daemon_dies(struct Machine *machine); /* and its contexts with it */
 void launcher_signal(struct Machine *machine, const Effect *effect);
 void launcher_forget(struct Machine *machine, JobId id, uint32_t attempt);
 void launcher_step(struct Machine *machine);      /* what is due happens */

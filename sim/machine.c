@@ -36,6 +36,12 @@ void machine_call(Machine *machine, const Event *event)
     call->event.table = slice_copy(arena, event->table);
     call->event.value = slice_copy(arena, event->value);
     call->event.body = slice_copy(arena, event->body);
+    ClaimItem *items = arena_take(arena, (event->count + 1) * sizeof *items);
+    for (size_t i = 0; event->items && i < event->count; i++) {
+        items[i] = event->items[i];
+        items[i].ending.result = slice_copy(arena, event->items[i].ending.result);
+    }
+    call->event.items = event->items ? items : NULL;
     call->event.patch.queue = slice_copy(arena, event->patch.queue);
     call->event.patch.payload = slice_copy(arena, event->patch.payload);
     call->event.patch.tags = slice_copy(arena, event->patch.tags);
@@ -85,7 +91,7 @@ static void take_start(Machine *machine, Collected *collected, const SimAsk *ask
     if (ask->sequence < machine->starts_from && !has_bug(machine, BUG_STALE_STARTS))
         return; /* its launcher is gone */
     if (!ask->err && ask->loaded.count) {
-        launcher_start(machine, &ask->loaded.jobs[0], ask->attempt);
+        launcher_start(machine, &ask->loaded.jobs[0], ask->attempt, ask->slot);
         return;
     }
     Event *event = new_event(collected, EVENT_ENDED);
@@ -131,12 +137,12 @@ static void take_answers(Machine *machine, Collected *collected)
         take_answer(machine, collected, collected->asks[i]);
 }
 
-static uint32_t attempt_of(Machine *machine, const News *news)
+static uint32_t attempt_of(Machine *machine, JobId id, uint32_t known)
 {
     Loaded loaded = { 0 };
     Error why;
-    Load load = { .kind = LOAD_JOB, .id = news->id };
-    uint32_t attempt = news->attempt;
+    Load load = { .kind = LOAD_JOB, .id = id };
+    uint32_t attempt = known;
     if (!machine->decided->kind->load(machine->decided, &load, &loaded, &why) &&
         loaded.count)
         attempt = loaded.jobs[0].attempt;
@@ -163,10 +169,24 @@ static void take_news(Machine *machine, Collected *collected)
         if (news->kind == EVENT_LAUNCHER_LOST && !--machine->launcher.losses)
             machine->starts_from = machine->sequence + 1;
         if (has_bug(machine, BUG_LATE_ACCEPTED) && news->kind == EVENT_ENDED)
-            event->attempt = attempt_of(machine, news);
+            event->attempt = attempt_of(machine, news->id, news->attempt);
         MEM_PUSH(collected->news, collected->news_count, collected->news_capacity) = news;
     }
     launcher->news_count = kept;
+}
+
+/* What the museum does to calls of workers. */
+static void spoil_call(Machine *machine, SimCall *call)
+{
+    Event *event = &call->event;
+    if (has_bug(machine, BUG_LEASES_CUT) && event->kind == EVENT_CLAIM)
+        event->claim.lease_ms /= 4;
+    if (!has_bug(machine, BUG_LATE_RESULT) || event->kind != EVENT_FINISH)
+        return;
+    ClaimItem *item = arena_take(&call->arena, sizeof *item);
+    *item = *event->items;
+    item->attempt = attempt_of(machine, item->id, item->attempt);
+    event->items = item;
 }
 
 static void take_calls(Machine *machine, Collected *collected)
@@ -180,8 +200,10 @@ static void take_calls(Machine *machine, Collected *collected)
     collected->calls =
         mem_copy(machine->calls, machine->call_count * sizeof *machine->calls);
     collected->call_count = machine->call_count;
-    for (size_t i = 0; i < machine->call_count; i++)
+    for (size_t i = 0; i < machine->call_count; i++) {
+        spoil_call(machine, machine->calls[i]);
         *new_event(collected, EVENT_ACT) = machine->calls[i]->event;
+    }
     machine->call_count = 0;
 }
 
@@ -303,6 +325,7 @@ static void start(Machine *machine, const Effect *effect, uint64_t sequence)
     ask->start = true;
     ask->load = (Load){ .kind = LOAD_JOB, .id = effect->id };
     ask->attempt = effect->attempt;
+    ask->slot = effect->warm ? effect->slot : 0;
     ask->sequence = sequence;
     ask->needs = machine->journal.durable;
     machine_ask(machine, ask);

@@ -34,6 +34,7 @@ typedef struct SimAsk {
     uint64_t needs;
     uint64_t token;
     uint32_t attempt;
+    uint32_t slot;     /* START: of a warm context; 0: a process of its own */
     uint64_t sequence; /* of the turn that asked */
     bool applied_only; /* no question: the store has come to `applied` */
     uint64_t applied;

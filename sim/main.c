@@ -144,6 +144,11 @@ static void print_counts(const Counts *sum, int64_t ms)
            (unsigned long long)sum->starts, (unsigned long long)sum->lost_attempts,
            (unsigned long long)sum->late, (unsigned long long)sum->actions,
            (unsigned long long)sum->purged);
+    printf(
+        "sim: %llu jobs pulled by workers, %llu of their results refused; %llu jobs in "
+        "contexts, %llu of which crashed\n",
+        (unsigned long long)sum->pulled, (unsigned long long)sum->late_results,
+        (unsigned long long)sum->warm, (unsigned long long)sum->context_crashes);
     printf("sim: %llu kills, %llu power cuts, %llu of them in a recovery, %llu launcher "
            "deaths, %llu unknown outcomes\n",
            (unsigned long long)sum->kills, (unsigned long long)sum->cuts,

@@ -55,6 +55,12 @@ const char *bug_name(Bug bug)
         return "wanting-two-lost";
     case BUG_LIMITED_LOST:
         return "limited-lost";
+    case BUG_LATE_RESULT:
+        return "late-result";
+    case BUG_LEASES_CUT:
+        return "leases-cut";
+    case BUG_CRASH_MISPLACED:
+        return "crash-misplaced";
     case BUGS:
         break;
     }
@@ -72,6 +78,9 @@ const char *bug_breaks(Bug bug)
         [BUG_WANTING_LOST] = "I16: resource: ",
         [BUG_WANTING_TWO_LOST] = "I16: resources: ",
         [BUG_LIMITED_LOST] = "I16: limits: ",
+        [BUG_LATE_RESULT] = "I7: ",
+        [BUG_LEASES_CUT] = "I18: ",
+        [BUG_CRASH_MISPLACED] = "I7: ",
     };
     return broken[bug];
 }

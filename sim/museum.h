@@ -37,6 +37,9 @@ typedef enum Bug {
     BUG_WANTING_LOST,         /* answers get lost if a first job wants a resource, */
     BUG_WANTING_TWO_LOST,     /* ... or one and its queue another, */
     BUG_LIMITED_LOST,         /* ... or its queue has slots or a rate */
+    BUG_LATE_RESULT,          /* a worker's late result ends the attempt of another */
+    BUG_LEASES_CUT,           /* leases are shorter than workers are told */
+    BUG_CRASH_MISPLACED,      /* a context's crash is charged to a job that waited */
     BUGS,
 } Bug;
 

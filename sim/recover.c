@@ -124,6 +124,7 @@ void machine_crash(Machine *machine, bool power)
     } else {
         /* What was not yet given to the system goes with the process. */
         world->counts.kills++;
+        launcher_daemon_dies(machine);
         size_t safe = (size_t)(journal->durable - journal->base);
         journal->bytes.bytes = safe + below(world, journal->bytes.bytes - safe + 1);
     }

@@ -195,6 +195,9 @@ void truth_reply(World *world, Machine *machine, const Effect *effect)
     case REQUEST_ACT:
         acted(world, machine, &request, effect->err);
         return;
+    case REQUEST_PULL:
+        worker_reply(world, machine, request.worker, effect);
+        return;
     case REQUEST_DEFINE:
         return;
     }
@@ -240,6 +243,7 @@ void truth_crashed(World *world, unsigned machine)
             job->waiting[request->action] = 0;
     }
     truth->request_count = kept;
+    workers_crashed(world, machine);
 }
 
 /* What was decided and lost before anyone could know of it never was. */

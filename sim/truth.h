@@ -54,11 +54,17 @@ typedef struct JobTruth {
     int shown;                 /* last final state shown outside; -1: none */
 } JobTruth;
 
-typedef enum RequestKind { REQUEST_ADD, REQUEST_ACT, REQUEST_DEFINE } RequestKind;
+typedef enum RequestKind {
+    REQUEST_ADD,
+    REQUEST_ACT,
+    REQUEST_DEFINE,
+    REQUEST_PULL,
+} RequestKind;
 
 typedef struct SimRequest {
     Requester number;
     unsigned machine;
+    unsigned worker; /* PULL */
     RequestKind kind;
     Submission *submission;
     JobId id;
@@ -71,7 +77,12 @@ typedef struct Witness {
     uint32_t attempt;
     unsigned machine;
     bool alive;
-    bool launcher_lost;  /* so that no one can know how it ended */
+    bool launcher_lost; /* so that no one can know how it ended */
+    bool warm;          /* in a context: what it answers may die with the daemon */
+    bool pulled;        /* by a worker, which is sure of it until: */
+    int64_t sure_until_ms;
+    uint64_t epoch;      /* of its daemon then: another one goes by the wall clock */
+    bool told;           /* what its worker or context said is in said_code */
     int32_t exit_status; /* -1: none */
     int32_t signal;
     int32_t said_code;

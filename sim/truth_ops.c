@@ -132,13 +132,16 @@ static void check_claim(World *world, Machine *machine, const Job *job, const Op
     char id[ID_TEXT_BYTES];
     char better[ID_TEXT_BYTES];
     (void)!machine->decided->kind->load(machine->decided, &first, &loaded, NULL);
-    if (loaded.count && loaded.jobs[0].id != job->id && limits_ordered(machine, job) &&
+    if (loaded.count && !(job->flags & JOB_PULL) && /* those name what they want */
+        loaded.jobs[0].id != job->id && limits_ordered(machine, job) &&
         !loaded.jobs[0].resources.bytes) /* it may want more than there is */
         violate(world, "I8", "%s starts before %s", id_text(job->id, id),
                 id_text(loaded.jobs[0].id, better));
     loaded_done(&loaded);
     limits_claim(world, machine, job, op);
-    turns_claim(world, machine, job, op);
+    if (!contexts_here(world) && !(job->flags & JOB_PULL)) /* slots are shared, or not
+                                                              taken */
+        turns_claim(world, machine, job, op);
     world->counts.starts++;
 }
 
@@ -180,7 +183,7 @@ static bool asked_to_end(const JobTruth *truth)
 }
 
 /* I7: an outcome is that of a process that really ran. */
-static void check_outcome(World *world, const Op *op)
+static void check_outcome(World *world, const Machine *machine, const Op *op)
 {
     char id[ID_TEXT_BYTES];
     const Outcome *outcome = &op->outcome;
@@ -189,19 +192,35 @@ static void check_outcome(World *world, const Op *op)
     if (witness && witness->alive)
         violate(world, "I13", "%s #%u is ended while it runs", id, op->attempt);
     bool ran = outcome->exit_status >= 0 || outcome->signal;
+    bool said = witness && witness->told && witness->said_code == outcome->exitcode;
     if (ran && (!witness || witness->exit_status != outcome->exit_status ||
                 witness->signal != outcome->signal))
         violate(world, "I7", "%s #%u did not end with exit %d signal %d", id, op->attempt,
                 outcome->exit_status, outcome->signal);
-    if (outcome->exitcode == 503 && witness)
+    if (outcome->exitcode == 503 && witness && !said)
         violate(world, "I7", "%s #%u did start", id, op->attempt);
-    if (outcome->exitcode == 502 && witness && !witness->launcher_lost)
+    if (outcome->exitcode == 502 && witness && !witness->launcher_lost &&
+        !witness->pulled && (!witness->warm || witness->epoch == machine->epoch))
         violate(world, "I7", "%s #%u is taken for lost, but its end was kept", id,
                 op->attempt);
-    if (op->to == JOB_DONE && !ran)
+    if (op->to == JOB_DONE && !ran && !said)
         violate(world, "I7", "%s is done without having run", id);
     if (op->result.bytes && (!witness || !slice_is(op->result, witness->result)))
         violate(world, "I7", "%s #%u has another's result", id, op->attempt);
+}
+
+/* I18: a worker that is heard of in time keeps its job. */
+static void check_lease(World *world, const Machine *machine, const Op *op)
+{
+    char id[ID_TEXT_BYTES];
+    const Witness *witness = truth_witness(world, op->id, op->attempt);
+    const JobTruth *truth = truth_job(world, op->id);
+    if (truth->asked_any)
+        return; /* it may have been taken for a reason */
+    if (op->outcome.exitcode == 502 && witness && witness->pulled &&
+        witness->epoch == machine->epoch && world->time_ms < witness->sure_until_ms)
+        violate(world, "I18", "%s #%u is taken from its worker before its lease ends",
+                id_text(op->id, id), op->attempt);
 }
 
 /* I6: retries or the retry window are really used up. */
@@ -227,7 +246,8 @@ static void check_finish(World *world, Machine *machine, const Job *job, const O
     char id[ID_TEXT_BYTES];
     const JobTruth *truth = truth_job(world, op->id);
     id_text(op->id, id);
-    check_outcome(world, op);
+    check_outcome(world, machine, op);
+    check_lease(world, machine, op);
     world->counts.lost_attempts += op->outcome.exitcode == 502;
     if (op->to == JOB_CANCELLED && !asked_to_end(truth))
         violate(world, "I4", "%s ends cancelled, but no one asked", id);
@@ -241,7 +261,7 @@ static void check_finish(World *world, Machine *machine, const Job *job, const O
         violate(world, "I4", "%s was cancelled and is %s", id, state_name(op->to));
     bool forgiven =
         op->to == JOB_READY || op->to == JOB_CANCELLED || op->to == JOB_HALTED;
-    if (op->outcome.exitcode == 502 && !forgiven &&
+    if (op->outcome.exitcode == 502 && !forgiven && !(job->flags & JOB_PULL) &&
         (job->flags & JOB_LOSSES) != JOB_LOSSES)
         violate(world, "I6", "%s is charged for a loss", id);
     if (op->to == JOB_REJECTED)

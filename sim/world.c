@@ -249,6 +249,8 @@ static void storm_step(World *world)
     launcher_step(machine);
     if (chance(world, 10) && !world->failed)
         client_step(world);
+    if (workers_here(world) && chance(world, 20) && !world->failed)
+        workers_step(world);
     if (chance(world, 30))
         pass_time(world);
 }
@@ -348,6 +350,8 @@ static void calm(World *world)
         world->step++;
         if (round % 8 == 0)
             client_calm(world);
+        if (round % 2 == 0)
+            workers_step(world);
         for (unsigned i = 0; i < world->profile.machines && !world->failed; i++)
             calm_round(world, world->machines[i]);
         if (at_rest(world) && !open_jobs(world, false))

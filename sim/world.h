@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "sim/museum.h"
 #include "sim/truth.h"
+#include "sim/worker.h"
 
 #define MACHINES_MAX  3
 #define TIME_START_MS 1000000
@@ -90,6 +91,10 @@ typedef struct Counts {
     uint64_t unknown; /* requests whose outcome the client never learnt */
     uint64_t actions;
     uint64_t purged;
+    uint64_t pulled;       /* jobs in the hands of workers */
+    uint64_t late_results; /* of workers, refused */
+    uint64_t warm;         /* jobs handed to contexts */
+    uint64_t context_crashes;
     uint64_t virtual_ms;
 } Counts;
 
@@ -104,6 +109,7 @@ typedef struct World {
     bool calm;
     Machine *machines[MACHINES_MAX];
     Truth truth;
+    SimWorker workers[WORKERS_MAX];
     Counts counts;
     Buf trace;
     bool failed;
@@ -151,6 +157,9 @@ int64_t limits_capacity(const Machine *machine, Slice key);  /* of a resource; 0
 int64_t limits_held(const Machine *machine, Slice key);      /* by what runs, items too */
 uint32_t limits_running(const Machine *machine, Slice tenant, Slice queue);
 void limits_claim(World *world, const Machine *machine, const Job *job, const Op *op);
+
+/* launcher.c: warm contexts are in every fourth world. */
+bool contexts_here(const World *world);
 
 /* client.c: people and programs. */
 void client_step(World *world);
