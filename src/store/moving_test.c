@@ -98,14 +98,28 @@ static void play(const SceneRow *row, Store *store)
     scene_done(&scene);
 }
 
+/* Around a place; packed jobs are no text. */
+static const char *shown(Slice all, size_t at, char *out, size_t room)
+{
+    size_t from = at > 200 ? at - 200 : 0;
+    size_t length = 0;
+    for (size_t i = from; i < all.bytes && length + 1 < room; i++)
+        out[length++] = (all.data[i] < ' ' && all.data[i] != '\n') || all.data[i] > '~'
+                            ? '.'
+                            : (char)all.data[i];
+    out[length] = '\0';
+    return out;
+}
+
 static void fail_at(const char *what, Slice a, Slice b)
 {
+    char of_a[500];
+    char of_b[500];
     size_t at = 0;
     while (at < a.bytes && at < b.bytes && a.data[at] == b.data[at])
         at++;
-    size_t from = at > 200 ? at - 200 : 0;
-    fail_msg("%s differs at %zu of %zu and %zu:\n%.300s\n---\n%.300s", what, at, a.bytes,
-             b.bytes, a.data + from, b.data + from);
+    fail_msg("%s differs at %zu of %zu and %zu:\n%s\n---\n%s", what, at, a.bytes, b.bytes,
+             shown(a, at, of_a, sizeof of_a), shown(b, at, of_b, sizeof of_b));
 }
 
 static void expect_same(Store *a, Store *b, const char *what)
@@ -113,7 +127,7 @@ static void expect_same(Store *a, Store *b, const char *what)
     Buf rows_a = rows_of(a);
     Buf rows_b = rows_of(b);
     if (!slice_equal(buf_slice(&rows_a), buf_slice(&rows_b)))
-        fail_msg("%s: rows differ", what);
+        fail_at(what, buf_slice(&rows_a), buf_slice(&rows_b));
     Buf dump_a = { 0 };
     Buf dump_b = { 0 };
     store_dump(a, &dump_a);

@@ -81,7 +81,8 @@ static Err read_numbers(Store *store, uint32_t node, PointNumbers *out, Error *w
 }
 
 /* A daemon that was killed may have a COMMIT under way at the server. Its transaction has
- * the row, so this waits for it: what is read from the journal begins behind it. */
+ * the row, so this waits for it: what is read from the journal begins behind it. Nothing
+ * is left behind: asking for a point makes none. */
 static Err settle_point(Postgres *pg, uint32_t node, Error *why)
 {
     link_begin(&pg->link, LINK_WRITE);
@@ -91,7 +92,8 @@ static Err settle_point(Postgres *pg, uint32_t node, Error *why)
     param_int(&pg->params, node);
     PQclear(link_query(&pg->link, "SELECT FROM pawl.point WHERE node = $1 FOR UPDATE",
                        &pg->params));
-    return link_end(&pg->link, "wait for a read point", why);
+    link_rollback(&pg->link);
+    return link_single_end(&pg->link, "wait for a read point", why);
 }
 
 static Err postgres_read_point(Store *store, uint32_t node, ReadPoint *out, Error *why)

@@ -564,8 +564,8 @@ static void refuse_gap(Postgres *pg)
     param_int(&pg->params, pg->seen.node);
     PGresult *result = link_query(
         &pg->link, "SELECT position FROM pawl.point WHERE node = $1::int8", &pg->params);
-    bool there = result && PQntuples(result);
-    if (result && (!there || (uint64_t)field_int(result, 0, 0) < pg->seen.position))
+    int64_t position = result && PQntuples(result) ? field_int(result, 0, 0) : 0;
+    if (result && (uint64_t)position < pg->seen.position)
         link_fail(&pg->link, ERR_UNAVAILABLE, PG_WENT_BACK);
     else if (result)
         pg->agreed = pg->link.connects;

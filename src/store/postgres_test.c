@@ -70,6 +70,20 @@ static void *read_point(void *context)
     return NULL;
 }
 
+static ReadPoint point_beside(const char *sql)
+{
+    PointRead read = { 0 };
+    pthread_t thread;
+    testserver_ask("BEGIN");
+    testserver_ask(sql);
+    assert_int_equal(pthread_create(&thread, NULL, read_point, &read), 0);
+    usleep(300000);
+    testserver_ask("COMMIT");
+    pthread_join(thread, NULL);
+    assert_int_equal(read.err, ERR_OK);
+    return read.point;
+}
+
 /* What a killed daemon had sent may be done after the next one has begun to start. */
 static void a_commit_that_is_under_way_is_waited_for(void **state)
 {
@@ -78,15 +92,11 @@ static void a_commit_that_is_under_way_is_waited_for(void **state)
     read_point(&read);
     assert_int_equal(read.err, ERR_OK);
     assert_int_equal(read.point.position, 0);
-    testserver_ask("BEGIN");
-    testserver_ask("UPDATE pawl.point SET position = 77");
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, read_point, &read), 0);
-    usleep(300000);
-    testserver_ask("COMMIT");
-    pthread_join(thread, NULL);
-    assert_int_equal(read.err, ERR_OK);
-    assert_int_equal(read.point.position, 77);
+    char sql[128];
+    snprintf(sql, sizeof sql, "INSERT INTO pawl.point(node, position) VALUES (%d, 77)",
+             SCENE_NODE);
+    assert_int_equal(point_beside(sql).position, 77);
+    assert_int_equal(point_beside("UPDATE pawl.point SET position = 78").position, 78);
 }
 
 static void the_same_number_changes_nothing(void **state)
@@ -303,6 +313,22 @@ static void a_server_that_went_back_gives_no_jobs(void **state)
     batch_done(&batch);
 }
 
+/* Who asks for its read point and has none yet leaves no row, and is not told that one is
+ * missing. */
+static void asking_for_a_read_point_makes_none(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    ReadPoint point;
+    Store *store = scene.store;
+    assert_int_equal(store->kind->read_point(store, SCENE_NODE + 7, &point, &why),
+                     ERR_OK);
+    assert_true(point.position == 0);
+    assert_int_equal(load_lanes(&why), ERR_OK);
+    assert_string_equal(testserver_ask("SELECT count(*) FROM pawl.point WHERE node > 7"),
+                        "0");
+}
+
 static void another_cluster_is_refused(void **state)
 {
     (void)state;
@@ -371,6 +397,7 @@ int main(void)
         ROW(a_joined_node_knows_its_rows),
         ROW(a_row_that_is_not_as_it_was_known_is_read),
         ROW(a_server_that_went_back_gives_no_jobs),
+        ROW(asking_for_a_read_point_makes_none),
         ROW(another_cluster_is_refused),
         ROW(what_stays_wrong_is_told_apart),
         ROW(people_see_jobs_in_a_view),
