@@ -40,7 +40,7 @@ def test_a_node_that_stops_with_nothing_running_leaves_all_to_the_others(cluster
     """What waits for its time, for a handler or for a release is another's at once."""
     first, second = cluster.daemons
     api, other = first.api(PATIENCE), second.api(PATIENCE)
-    later = api.add(command=["true"], delay="PT3S")["id"]
+    later = api.add(command=["true"], delay="PT8S")["id"]
     blocked = api.add(type="unknown_yet")["id"]
     held = api.add(command=["true"], held=True)["id"]
     first.stop()

@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import wait_for      # noqa: E402
 from lib.cluster import BIN, Cluster, Server # noqa: E402
 from lib.daemon import Place     # noqa: E402
+from lib.nodes import Patient    # noqa: E402
 
 PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
 OWED = "SELECT convert_from(key, 'UTF8') FROM pawl.definition WHERE kind = 'add_owed'"
@@ -60,13 +61,13 @@ def test_what_is_owed_by_a_node_that_never_returns_is_added(server):
         psql = None
         try:
             first, second = nodes.start().daemons
-            api = first.api()
-            answer = api.request("PUT", "/handlers/one",
-                                 {"lang": "sh", "body": "echo ran", "highlander": True})
+            api = first.api(PATIENCE)
+            answer = Patient(first).api(PATIENCE).request(
+                "PUT", "/handlers/one", {"lang": "sh", "body": "echo ran", "highlander": True})
             assert answer.status in (200, 201), answer
             go = place.path / "go"
-            cause = api.add(command=["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.1; done"],
-                            then="one")["id"]
+            cause = api.add_soon(command=["sh", "-c", f"until [ -e {go} ]; do sleep 0.1; done"],
+                                 then="one")["id"]
             api.until(cause, {"running"}, seconds=PATIENCE)
             psql = Psql(url)
             psql.lock()
@@ -75,7 +76,7 @@ def test_what_is_owed_by_a_node_that_never_returns_is_added(server):
             first.kill()
             first.kill_launcher()
             psql.close()
-            other = second.api(PATIENCE)
+            other = Patient(second).api(PATIENCE)
             wait_for(lambda: other.request("GET", f"/jobs/{id}").status == 200, PATIENCE,
                      second.tail)
             job = other.until(id, seconds=PATIENCE)
@@ -84,6 +85,7 @@ def test_what_is_owed_by_a_node_that_never_returns_is_added(server):
             wait_for(lambda: not owed(url), PATIENCE)
             assert [row["id"] for row in other.get("/jobs?type=one")["items"]] == [id]
         finally:
-            if psql and psql.process.poll() is None:
-                psql.close()
+            if psql:
+                psql.process.kill()
+                psql.process.wait()
             nodes.close()

@@ -2,7 +2,7 @@
 """nodes - three daemons on one PostgreSQL store, for processors of document 004."""
 import subprocess
 
-from lib.api import Api, wait_for
+from lib.api import Api, Broken, NotSent, wait_for
 from lib.cluster import Cluster
 from lib.daemon import Place, program
 
@@ -38,13 +38,17 @@ class Nodes:
 
 
 class PatientApi(Api):
-    """Asks again while another node does not answer: it may wait for its turn."""
+    """Asks again while a node does not answer: it may wait for its turn, or begin anew."""
 
     def request(self, *words, **more):
         answers = []
 
         def answered():
-            answers.append(Api.request(self, *words, **more))
+            try:
+                answers.append(Api.request(self, *words, **more))
+            except (Broken, NotSent) as why:
+                answers.append(why)
+                return False
             return answers[-1].status != 503
 
         wait_for(answered, PATIENCE, lambda: f"{words}: {answers[-1]}", 0.2)
@@ -66,7 +70,7 @@ class Patient:
 
 def knows(daemon, sysid):
     """Whether it can write to the node."""
-    answer = daemon.api().request("GET", f"/processors/none@{sysid}")
+    answer = Patient(daemon).api().request("GET", f"/processors/none@{sysid}")
     return answer.json()["code"] == "processor_not_found"
 
 
