@@ -16,7 +16,7 @@ typedef enum RunAnswerKind {
     ANSWER_CRASHED, /* its context ended while it ran: exit_status or signal; text */
     ANSWER_UNGOT,   /* its context ended, but for another job's sake */
     ANSWER_FAILED,  /* its context could not be started: text, node_fault */
-    ANSWER_LOST,    /* died with its launcher */
+    ANSWER_LOST,    /* died with its launcher, or with its node's lease: text */
 } RunAnswerKind;
 
 typedef struct RunAnswer {

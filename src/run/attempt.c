@@ -251,7 +251,7 @@ static void started(Runner *runner, RunAttempt *attempt, const LaunchMessage *me
 
 /* Its time was that of the node's lease, and others may run the job by now: that it was
  * ended is no fault of its own. What ended by itself just before has its own end. */
-static bool ended_by_lease(const LaunchMessage *message)
+bool attempt_ended_by_lease(const LaunchMessage *message)
 {
     return message->overdue && WIFSIGNALED(message->status) &&
            WTERMSIG(message->status) == SIGKILL;
@@ -260,7 +260,7 @@ static bool ended_by_lease(const LaunchMessage *message)
 static void ended(Runner *runner, RunAttempt *attempt, const LaunchMessage *message)
 {
     stream_finish(runner, attempt);
-    if (ended_by_lease(message)) {
+    if (attempt_ended_by_lease(message)) {
         RunNews *lost = news_new(RUN_LOST, attempt);
         buf_add_text(&lost->text, "the lease of its node was over");
         over(runner, attempt, lost);

@@ -6,6 +6,9 @@
 
 #include "run/runner.h"
 
+/* Whether the launcher killed it because the lease of its node was over. */
+bool attempt_ended_by_lease(const LaunchMessage *message);
+
 RunAttempt *attempt_find(const Runner *runner, JobId id, uint32_t attempt);
 void attempt_prepare(Runner *runner, Prepared *prepared); /* then it waits for: */
 void attempt_go(Runner *runner, JobId id, uint32_t attempt);

@@ -2,6 +2,7 @@
 /* context.c - see context.h: the life of a warm context, from its first batch to its
  * end. What goes in and comes out is in context_io.c. */
 #include "run/context.h"
+#include "run/attempt.h"
 #include "run/context_io.h"
 #include "run/news.h"
 
@@ -201,7 +202,8 @@ static bool hand_over(Runner *runner, Context *context, const Prepared *prepared
                           .out_r = fds->out[0],
                           .err_r = fds->out[1],
                           .has_reply = true,
-                          .reply_w = fds->reply[1] };
+                          .reply_w = fds->reply[1],
+                          .deadline_boot = runner->lease_boot };
     return !launch_start(runner->client, &start, &why);
 }
 
@@ -506,6 +508,14 @@ void context_failed(Runner *runner, const LaunchMessage *message)
     drop(runner, context);
 }
 
+/* Through no fault of any of its jobs. */
+static void lost(Runner *runner, Context *context, const char *why)
+{
+    RunAnswer how = { .kind = ANSWER_LOST, .exit_status = -1 };
+    context_log(runner, context);
+    end_jobs(runner, context, 0, &how, slice_text(why));
+}
+
 static void crashed(Runner *runner, Context *context, const LaunchMessage *message)
 {
     Buf text = { 0 };
@@ -538,8 +548,19 @@ void context_exited(Runner *runner, const LaunchMessage *message)
     }
     if (context->reply_r >= 0 && !context_read(runner, context))
         not_protocol(runner, context);
-    crashed(runner, context, message);
+    if (attempt_ended_by_lease(message))
+        lost(runner, context, "the lease of its node was over");
+    else
+        crashed(runner, context, message);
     drop(runner, context);
+}
+
+void contexts_lease(Runner *runner, int64_t boot_ms)
+{
+    runner->lease_boot = boot_ms;
+    for (const Context *context = runner->contexts; context && runner->client;
+         context = context->next)
+        launch_deadline(runner->client, context->id, 0, boot_ms);
 }
 
 void context_item(Runner *runner, const LaunchMessage *message)
@@ -572,11 +593,10 @@ void contexts_list_begin(Runner *runner)
 
 void contexts_list_end(Runner *runner)
 {
-    RunAnswer how = { .kind = ANSWER_LOST, .exit_status = -1 };
     for (Context *context = runner->contexts; context;) {
         Context *next = context->next;
         if (!context->seen) {
-            end_jobs(runner, context, 0, &how, (Slice){ NULL, 0 });
+            lost(runner, context, "its warm context was lost together with its launcher");
             drop(runner, context);
         }
         context = next;

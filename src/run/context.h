@@ -10,7 +10,8 @@
  *     dies: the job that ran is charged with it, the others are given back.
  * C2  a context is bound to a slot while it has jobs in hand, and serves only batches of
  *     that slot and of its own key meanwhile.
- * C3  a context ends with its daemon: the next one kills what it finds. */
+ * C3  a context ends with its daemon: the next one kills what it finds. The launcher
+ *     ends it with the lease of its node, if there is one, daemon or no daemon. */
 #ifndef RUN_CONTEXT_H
 #define RUN_CONTEXT_H
 
@@ -102,6 +103,9 @@ int64_t contexts_due(const Runner *runner); /* boot time of the next; 0: none */
 void context_started(Runner *runner, const LaunchMessage *message);
 void context_failed(Runner *runner, const LaunchMessage *message);
 void context_exited(Runner *runner, const LaunchMessage *message);
+
+/* None outlives the lease of its node, whatever becomes of the daemon. */
+void contexts_lease(Runner *runner, int64_t boot_ms);
 void context_item(Runner *runner, const LaunchMessage *message);
 void contexts_list_begin(Runner *runner);
 void contexts_list_end(Runner *runner);

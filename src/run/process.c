@@ -26,6 +26,7 @@ typedef enum OrderKind {
     ORDER_SIGNAL,
     ORDER_FORGET,
     ORDER_DEADLINE,
+    ORDER_LEASE,
     ORDER_STOP,
 } OrderKind;
 
@@ -131,6 +132,13 @@ void runner_deadline(Runner *runner, JobId id, uint32_t attempt, int64_t boot_ms
     give(runner, order);
 }
 
+void runner_lease(Runner *runner, int64_t boot_ms)
+{
+    Order *order = order_new(ORDER_LEASE, 0, 0);
+    order->number = boot_ms;
+    give(runner, order);
+}
+
 void runner_erase(Runner *runner, JobId id, uint32_t attempts)
 {
     sweeper_erase(runner->folders.sweeper, id, attempts);
@@ -173,6 +181,9 @@ static void obey(Runner *runner, Order *order)
     case ORDER_DEADLINE:
         if (runs)
             launch_deadline(runner->client, order->id, order->attempt, order->number);
+        break;
+    case ORDER_LEASE:
+        contexts_lease(runner, order->number);
         break;
     case ORDER_STOP:
         break;

@@ -110,6 +110,8 @@ void runner_forget(Runner *runner, JobId id, uint32_t attempt);
 
 /* Boot time after which the launcher kills the tree, daemon or no daemon. */
 void runner_deadline(Runner *runner, JobId id, uint32_t attempt, int64_t boot_ms);
+/* The same for all warm contexts, and those that are still to come. */
+void runner_lease(Runner *runner, int64_t boot_ms);
 
 /* As output_erase, on another thread. */
 void runner_erase(Runner *runner, JobId id, uint32_t attempts);

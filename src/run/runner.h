@@ -72,11 +72,12 @@ struct Runner {
     bool told_listed;     /* not the first list */
     bool writes;          /* the launcher's socket is watched for room */
     bool stop;
-    int64_t tick_ms;   /* boot time of the next look at all attempts; 0: none is due */
-    int64_t retry_ms;  /* boot time of the next try to start a launcher */
-    Map attempts;      /* by job id: a list of RunAttempt */
-    Context *contexts; /* warm: context.h */
-    int context_epoll; /* of their descriptors */
+    int64_t tick_ms;    /* boot time of the next look at all attempts; 0: none is due */
+    int64_t retry_ms;   /* boot time of the next try to start a launcher */
+    Map attempts;       /* by job id: a list of RunAttempt */
+    Context *contexts;  /* warm: context.h */
+    int64_t lease_boot; /* when the launcher ends them; 0: never */
+    int context_epoll;  /* of their descriptors */
     uint64_t context_count; /* made so far, for their ids */
     uint32_t
         contexts_dying; /* of the daemon before: nothing starts until they are dead */

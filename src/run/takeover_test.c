@@ -235,6 +235,54 @@ static void a_job_that_outlives_the_lease_is_lost(void **state)
     forget(f, 2);
 }
 
+/* A context that reads nothing and answers no one, with two jobs in hand. */
+static void give_two(Fixture *f, JobId first, uint32_t slot)
+{
+    RunItem items[] = { { .id = first, .attempt = 1, .timed = true, .line_bytes = 3 },
+                        { .id = first + 1, .attempt = 1, .line_bytes = 3 } };
+    RunBatch batch = { .slot = slot,
+                       .key = SLICE_LITERAL("key"),
+                       .tenant = SLICE_LITERAL("default"),
+                       .argv = SLICE_LITERAL("sleep\0"
+                                             "1000\0"),
+                       .lines = SLICE_LITERAL("{}\n{}\n"),
+                       .in_order = true,
+                       .items = items,
+                       .count = 2 };
+    runner_give(f->runner, &batch);
+}
+
+static void expect_lost(Fixture *f, JobId first)
+{
+    const RunNews *news = expect(f, RUN_ANSWERS, 0);
+    assert_int_equal(news->answer_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const RunAnswer *answer = &news->answers[i];
+        assert_int_equal(answer->id, first + i);
+        assert_int_equal(answer->kind, ANSWER_LOST);
+        assert_true(
+            slice_is(slice_of(news->text.data + answer->text_at, answer->text_bytes),
+                     "the lease of its node was over"));
+    }
+    clear_news(f);
+}
+
+/* With the lease warm contexts end, those that are there and those that come too late; no
+ * job is charged with it, not even the one that ran. */
+static void a_context_that_outlives_the_lease_is_lost(void **state)
+{
+    Fixture *f = *state;
+    runner_lease(f->runner, clock_now().boot_ms + MS_PER_HOUR);
+    give_two(f, 1, 1);
+    pid_t pid = expect(f, RUN_STARTED, 1)->pid;
+    runner_lease(f->runner, clock_now().boot_ms);
+    expect_lost(f, 1);
+    assert_false(alive(pid));
+
+    give_two(f, 3, 2); /* of a lease that is over */
+    expect_lost(f, 3);
+}
+
 /* The machine goes down, or someone means it: jobs are asked to end, not just dropped. */
 static void a_launcher_that_must_go_ends_its_jobs(void **state)
 {
@@ -302,6 +350,7 @@ int main(int argc, char **argv)
         RUN_TEST(an_end_while_no_daemon_is_there_is_told_once),
         RUN_TEST(jobs_lost_with_their_launcher_are_told),
         RUN_TEST(a_job_that_outlives_the_lease_is_lost),
+        RUN_TEST(a_context_that_outlives_the_lease_is_lost),
         RUN_TEST(a_launcher_that_must_go_ends_its_jobs),
         RUN_TEST(a_launcher_without_descriptors_says_so),
     };

@@ -305,6 +305,7 @@ void cluster_start(Daemon *daemon)
     if (!link)
         return;
     node_running(daemon->node, set_deadline, daemon);
+    runner_lease(daemon->runner, link->lease_boot);
     pthread_create(&link->thread, NULL, link_run, link);
     link->running = true;
 }
@@ -431,6 +432,7 @@ static void tell_peers(Daemon *daemon, const ClusterNews *news)
     event->lease_boot = news->lease_boot;
     event->claims_boot = news->claims_boot;
     node_running(daemon->node, set_deadline, daemon);
+    runner_lease(daemon->runner, news->lease_boot);
     daemon_event(daemon, EVENT_HINT);
 }
 

@@ -442,8 +442,6 @@ static Ending answer_ending(const RunAnswer *answer, Slice text)
         break;
     case ANSWER_LOST:
         ending.kind = END_LOST;
-        ending.error = SLICE_LITERAL("its warm context was lost together with its "
-                                     "launcher");
         break;
     }
     return ending;
