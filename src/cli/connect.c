@@ -61,6 +61,16 @@ static Err read_token(const char *path, char **out_token, Error *why)
     return ERR_OK;
 }
 
+/* In a job the variable has a secret of the attempt, which opens nothing and is nobody
+ * else's business, unless the job has put a token of its own there. */
+static const char *own_token(void)
+{
+    const char *token = getenv("PAWL_TOKEN");
+    if (!token || !*token)
+        return NULL;
+    return getenv("PAWL_JOB_ID") && place_attempts_token(token) ? NULL : token;
+}
+
 /* NULL unless this runs in a job. There, whoever names no other daemon means the one
  * that runs the job: a private one would end together with the job. */
 static const char *own_daemon(const Cli *cli)
@@ -78,7 +88,7 @@ static int prepare(Cli *cli, const char *server)
     if (client_init(&cli->client, server, &why))
         return cli_misused(cli, &why);
     const char *path = args_value(&cli->args, "token-file");
-    const char *token = getenv("PAWL_TOKEN");
+    const char *token = path ? NULL : own_token();
     const char *tenant = args_value(&cli->args, "tenant");
     if (!tenant)
         tenant = getenv("PAWL_TENANT"); /* also in a job that asks for others */
@@ -88,7 +98,7 @@ static int prepare(Cli *cli, const char *server)
         cli->client.ca = keep(slice_text(ca));
     if (path && read_token(path, &cli->client.token, &why))
         return cli_misused(cli, &why);
-    if (!path && token && *token)
+    if (token)
         cli->client.token = keep(slice_text(token));
     if (tenant && *tenant)
         cli->client.tenant = keep(slice_text(tenant));

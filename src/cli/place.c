@@ -139,3 +139,9 @@ uint16_t place_port(const char *path)
         return 0;
     return (uint16_t)port;
 }
+
+bool place_attempts_token(const char *token)
+{
+    return strlen(token) == PLACE_TOKEN_DIGITS &&
+           strspn(token, "0123456789abcdef") == PLACE_TOKEN_DIGITS;
+}

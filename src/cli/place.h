@@ -11,6 +11,7 @@
 
 #define PLACE_PORT_DEFAULT 7420
 #define PLACE_TABLES       "/proc/net"
+#define PLACE_TOKEN_DIGITS 32 /* of an attempt's own PAWL_TOKEN, hexadecimal */
 
 /* What the choice depends on, so that it can be tested. */
 typedef struct PlaceEnv {
@@ -42,5 +43,9 @@ PlaceOwner place_owner(const char *tables, uint16_t port, uid_t user);
 
 /* The port in "127.0.0.1:PORT", the first line of the file; 0 when there is none. */
 uint16_t place_port(const char *path);
+
+/* Whether it looks like the PAWL_TOKEN that an attempt is given; tokens of the API look
+ * otherwise. */
+bool place_attempts_token(const char *token);
 
 #endif

@@ -252,6 +252,16 @@ static void ports_are_read_from_the_file(void **state)
     rmdir(directory);
 }
 
+static void tokens_of_attempts_are_known_by_their_form(void **state)
+{
+    (void)state;
+    assert_true(place_attempts_token("0123456789abcdef0123456789abcdef"));
+    assert_false(place_attempts_token("0123456789abcdef0123456789abcde"));
+    assert_false(place_attempts_token("0123456789abcdef0123456789abcdef0"));
+    assert_false(place_attempts_token("pawl_6789abcdef0123456789abcdef01"));
+    assert_false(place_attempts_token(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +274,7 @@ int main(void)
         cmocka_unit_test(listeners_of_other_users_are_known),
         cmocka_unit_test(the_kernel_tells_of_our_own_listener),
         cmocka_unit_test(ports_are_read_from_the_file),
+        cmocka_unit_test(tokens_of_attempts_are_known_by_their_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

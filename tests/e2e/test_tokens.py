@@ -257,6 +257,26 @@ def test_the_command_line_sends_its_token(node, things, tmp_path):
     assert pawl("ls", env={**server, "PAWL_TOKEN": secret}).returncode == 4
 
 
+def test_in_a_job_the_secret_of_the_attempt_is_not_sent(node, things, tmp_path):
+    """It opens nothing: without a token of its own a job is told that one is missing, not that
+    its own is wrong; with one it uses it."""
+    file = tmp_path / "token"
+    file.write_text(things["all"]["read"] + "\n")
+    run = f"PAWL={program()}; FILE={file}; "
+    tries = {
+        "bare": "$PAWL ls",
+        "file": "$PAWL ls --token-file $FILE",
+        "anew": "PAWL_TOKEN=$(cat $FILE) $PAWL ls",
+    }
+    api = node.api()
+    jobs = {name: api.add(command=["sh", "-c", run + script], max_retries=0)["id"]
+            for name, script in tries.items()}
+    ends = {name: (api.until(id)["exit_status"], api.log(id, stream="stderr"))
+            for name, id in jobs.items()}
+    assert ends["bare"][0] == 4 and b"token_missing" in ends["bare"][1], ends
+    assert ends["file"][0] == 0 and ends["anew"][0] == 0, ends
+
+
 def test_the_unix_socket_is_the_way_back_in(node, things):
     """It needs no token, but one that is sent counts."""
     api = node.api()
