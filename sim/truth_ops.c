@@ -139,8 +139,7 @@ static void check_claim(World *world, Machine *machine, const Job *job, const Op
                 id_text(loaded.jobs[0].id, better));
     loaded_done(&loaded);
     limits_claim(world, machine, job, op);
-    if (!contexts_here(world) && !(job->flags & JOB_PULL)) /* slots are shared, or not
-                                                              taken */
+    if (!(job->flags & JOB_PULL)) /* they take no slot */
         turns_claim(world, machine, job, op);
     world->counts.starts++;
 }

@@ -5,6 +5,7 @@
 #include "sim/machine.h"
 
 #include "base/text.h"
+#include "core/node_batch.h"
 #include "core/queue.h"
 #include "core/resource.h"
 
@@ -24,13 +25,6 @@ void turns_begin(Machine *machine)
     for (size_t i = 0; i < SIM_TENANTS; i++)
         for (size_t k = 0; k < SIM_QUEUES; k++)
             machine->turns.started[i][k] = boot_ms;
-}
-
-/* Each of the other lanes starts what its turns allow: one in the tour of the one that
- * waits, one in the next, and one that it was owed. */
-static uint32_t others_max(const World *world)
-{
-    return 3 * SIM_TENANTS * world->profile.queues;
 }
 
 /* --- I16: no lane waits for ever
@@ -176,13 +170,33 @@ static bool is_beyond_all(const Open *lane)
     return false;
 }
 
+/* Each of the other lanes has the turns that it may have: one in the tour of the one that
+ * waits, one in the next, and one that it was owed. If that one gave a context several
+ * jobs in its last turn, it has used up as many, and the others have theirs first. */
+static uint32_t others_max(const World *world, const Open *lane)
+{
+    uint32_t lanes = SIM_TENANTS * world->profile.queues;
+    uint32_t took = lane->machine->turns.took[lane->tenant_at][lane->queue_at];
+    return (3 + (took ? took - 1 : 0)) * lanes;
+}
+
+/* Whether the claim belongs to the same turn as the one before: jobs of a lane that go
+ * into the same context together. */
+static bool same_turn(const Machine *machine, const Op *op, const size_t at[2])
+{
+    const struct LastClaim *last = &machine->turns.last;
+    uint32_t took = machine->turns.took[at[0]][at[1]];
+    return last->sequence == machine->sequence && last->slot == op->count &&
+           last->at[0] == at[0] && last->at[1] == at[1] && took % BATCH_QUANTUM != 0;
+}
+
 static void count_booked(World *world, const Open *lane, struct Wanting *wanting,
                          JobId first)
 {
     const char *what = lane->want_count > 1 ? "resources" : "resource";
     if (wanting->first != first)
         *wanting = (struct Wanting){ .first = first };
-    else if (++wanting->booked > others_max(world))
+    else if (++wanting->booked > others_max(world, lane))
         violate(world, "I16",
                 "%s: " SLICE_FMT "/" SLICE_FMT " waits for %s while others get it", what,
                 SLICE_ARG(lane->tenant), SLICE_ARG(lane->queue), lane->wants[0].key);
@@ -205,7 +219,7 @@ static void look_at_lane(World *world, Machine *machine, const Job *job, const O
         machine->turns.started[at[0]][at[1]] = machine_now(machine).boot_ms;
     JobId first = own ? 0 : first_that_could(world, &lane);
     *others = first && !lane.want_count ? *others + 1 : 0;
-    if (*others > others_max(world))
+    if (*others > others_max(world, &lane))
         violate(world, "I16", "%s: " SLICE_FMT "/" SLICE_FMT " waits while others start",
                 lane.limited ? "limits" : "turn", SLICE_ARG(lane.tenant),
                 SLICE_ARG(lane.queue));
@@ -215,9 +229,26 @@ static void look_at_lane(World *world, Machine *machine, const Job *job, const O
         count_booked(world, &lane, wanting, first);
 }
 
+static size_t name_at(const Slice *names, size_t count, Slice name)
+{
+    size_t at = 0;
+    while (at < count - 1 && !slice_equal(names[at], name))
+        at++;
+    return at;
+}
+
 void turns_claim(World *world, Machine *machine, const Job *job, const Op *op)
 {
     const Profile *profile = &world->profile;
+    Turns *turns = &machine->turns;
+    size_t own[2] = { name_at(sim_tenants, SIM_TENANTS, job->tenant),
+                      name_at(sim_queues, SIM_QUEUES, job->queue) };
+    uint32_t *took = &turns->took[own[0]][own[1]];
+    bool follows = same_turn(machine, op, own);
+    *took = follows ? *took + 1 : 1;
+    turns->last = (struct LastClaim){ { own[0], own[1] }, op->count, machine->sequence };
+    if (follows)
+        return;
     /* A store that fails may keep a lane's jobs from the node. */
     if (!world->calm && (profile->load_fails_percent || profile->outage_per_1000))
         return;

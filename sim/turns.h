@@ -20,7 +20,13 @@ typedef struct Turns {
     uint32_t others[SIM_TENANTS]
                    [SIM_QUEUES]; /* starts while this lane could have had one */
     int64_t started[SIM_TENANTS]
-                   [SIM_QUEUES]; /* boot time of its last one, or the begin */
+                   [SIM_QUEUES];            /* boot time of its last one, or the begin */
+    uint32_t took[SIM_TENANTS][SIM_QUEUES]; /* jobs of its last turn */
+    struct LastClaim {
+        size_t at[2]; /* tenant and queue */
+        uint64_t slot;
+        uint64_t sequence; /* of the node's turn; 0: there was none */
+    } last;
     uint64_t passes;
     int64_t begun_boot;
     int64_t pass_boot;   /* when the last one was */
