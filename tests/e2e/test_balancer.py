@@ -192,7 +192,7 @@ def make_nodes(server, folder, cert, key):
     free again after a restart."""
     nodes = Cluster(server.database("balanced"), folder, 3, "--slots", "2", "--set",
                     f"tls.certificate={cert}", "--set", f"tls.key={key}", "--set",
-                    "daemon.drain=4s", "--set", "journal.ack=store")
+                    "daemon.drain=7s", "--set", "journal.ack=store")
     net = f"127.{64 + os.getpid() % 150}.{os.getpid() // 150 % 250}"
     for number, node in enumerate(nodes.daemons, 1):
         node.options += ["--listen", f"{net}.{number}:0"]

@@ -78,9 +78,9 @@ def test_what_a_dead_node_held_is_divided_anew_once(three):
              lambda: f"{lost} {held(workers[1])} {[w.picture() for w in living]}")
     assert not held(workers[1])
     assert "broker.retaken" in first.log()
-    down = [item for item in first.api().get("/processors")["items"] if not item["up"]]
-    assert sysids[0] in [item["node"] for item in down]
-    assert "does not answer" in down[0]["problems"][0]["problem"]
+    [gone] = [item for item in first.api().get("/processors")["items"]
+              if item["node"] == sysids[0]]
+    assert not gone["up"] and "does not answer" in gone["problems"][0]["problem"]
     # The dead one returns: what it held is no longer its own, and nothing runs again.
     gate.touch()
     second.start()

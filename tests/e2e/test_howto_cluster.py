@@ -26,7 +26,8 @@ def fixture_place():
 def test_a_cluster_from_nothing(page, place):
     """S1.1, S1.2: nodes on one store, behind one address; a node and a server are lost."""
     steps = steps_of(page)
-    shell = Shell(place, {**clean_env(place), "PAWL_DATA": f"{place}/none"})
+    shell = Shell(place, {**clean_env(place), "PAWL_DATA": f"{place}/none",
+                          "PGCTLTIMEOUT": "180"})
     wrong = what_is_wrong(page, steps, *shell.run(steps))
     logs = "".join(f"\n--- {log.name}\n{log.read_text(errors='replace')[-1500:]}"
                    for log in sorted((place / "work").glob("*.log")))

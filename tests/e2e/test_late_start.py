@@ -30,7 +30,7 @@ def test_an_attempt_that_was_given_up_does_not_begin_later(place):
         ran, go = place / "ran", place / "go"
         job = {"command": ["sh", "-c", SCRIPT.format(ran=ran, go=go)], "payload": LARGE}
         api = node.api(PATIENCE)
-        first, second = (api.add(**job)["id"] for _ in range(2))
+        first, second = (api.add_soon(**job)["id"] for _ in range(2))
         wait_for(lambda: ran.exists() and first in ran.read_text(), PATIENCE, node.tail)
         wait_for(lambda: server.ask("SELECT count(*) FROM pawl.job") == "2", PATIENCE)
         proxy.hold("way")

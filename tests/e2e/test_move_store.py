@@ -28,9 +28,11 @@ def place():
 
 @pytest.fixture(scope="module")
 def server():
-    server = Server().start()
-    yield server
-    server.remove()
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.remove()
 
 
 def pawl(*words, code=0):

@@ -76,7 +76,7 @@ def test_a_tenant_runs_no_more_at_once_than_it_may(node):
     wait_for(lambda: states() == ["cancelled", "running", "ready"], 120, lambda: str(states()))
     node.restart()
     api = node.api()
-    assert states() == ["cancelled", "running", "ready"]
+    wait_for(lambda: states() == ["cancelled", "running", "ready"], 120, lambda: str(states()))
     limit(api, "t", max_running=2)
     wait_for(lambda: states() == ["cancelled", "running", "running"], 120,
              lambda: str(states()))

@@ -131,7 +131,7 @@ def test_a_job_that_was_killed_for_its_lease_has_not_failed(make_node):
     node.start()
     mark = node.data / "ran"
     script = f"echo . >>{mark}; [ $(wc -l <{mark}) -gt 1 ] || sleep 3600"
-    id = node.api().add(command=["/bin/sh", "-c", script])["id"]
+    id = node.api().add_soon(command=["/bin/sh", "-c", script])["id"]
     wait_for(mark.exists, SECONDS, node.tail)
     node.kill()
     wait_for(lambda: not node.jobs(), SECONDS, node.tail)

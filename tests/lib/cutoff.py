@@ -40,11 +40,22 @@ class CutOff:
             setattr(self, name, node)
             node.spawn()
             node.wait_ready(SECONDS)
-        answer = self.ask(self.near, "PUT", f"/handlers/{TYPE}",
-                          {"lang": "python", "body": "return payload"})
-        assert answer.status in (200, 201), answer
-        wait_for(lambda: self.ask(self.away, "GET", f"/handlers/{TYPE}").status == 200, SECONDS)
+        handler = {"lang": "python", "body": "return payload"}
+        wait_for(lambda: self.says(self.near, (200, 201), "PUT", f"/handlers/{TYPE}", handler),
+                 SECONDS, self.near.tail, pause=0.1)
+        wait_for(lambda: self.says(self.away, (200,), "GET", f"/handlers/{TYPE}"), SECONDS,
+                 self.away.tail, pause=0.1)
         return self
+
+    def says(self, node, statuses, *words):
+        """Whether this is the answer; a busy machine may let a lease lapse at any time, and
+        the node begin anew."""
+        try:
+            answer = self.ask(node, *words)
+        except (NotSent, Broken):
+            return False
+        assert answer.status in (*statuses, 404, 503), answer
+        return answer.status in statuses
 
     def cleanup(self):
         for node in (self.away, self.near):
@@ -87,9 +98,12 @@ class CutOff:
     def until_noticed(self):
         """It says that it is ready, because it accepts, and what is wrong."""
         def words():
-            answer = self.ask(self.away, "GET", "/readyz")
-            assert answer.status == 200, answer
-            return answer.body == b"ready, but degraded: store_failing\n"
+            try:
+                answer = self.ask(self.away, "GET", "/readyz")
+            except (NotSent, Broken): # it begins anew
+                return False
+            return answer.status == 200 and \
+                answer.body == b"ready, but degraded: store_failing\n"
         wait_for(words, SECONDS, self.away.tail, pause=0.2)
 
     def check_answers(self):

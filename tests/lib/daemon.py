@@ -94,17 +94,18 @@ _server = None
 def store_options(daemon, options):
     """With PAWL_TEST_STORE=postgresql every daemon that names no store itself has a
     database of its own, on one server for the whole run: so tests that know nothing of
-    stores show that all behave alike."""
+    stores show that all behave alike. Its lease is one that no busy machine lets lapse."""
     global _server # pylint: disable=global-statement
     if os.environ.get("PAWL_TEST_STORE") != "postgresql" or "--store" in map(str, options):
         return []
     if _server is None:
         from lib.cluster import Server # pylint: disable=import-outside-toplevel,cyclic-import
-        _server = Server().start()
+        _server = Server()
         atexit.register(_server.remove)
+        _server.start()
     if daemon.store is None:
         daemon.store = _server.database(f"own{next(_numbers)}")
-    return ["--store", daemon.store]
+    return ["--store", daemon.store, "--set", "scheduling.lease=60s"]
 
 
 class Daemon:
