@@ -16,6 +16,7 @@ from lib.cluster import LEASE, Cluster, Server # noqa: E402
 from lib.daemon import Place # noqa: E402
 
 CLIENTS = 8
+PATIENCE = 300 # seconds; a short lease on a busy machine, sanitizers
 SYSID = re.compile(r"event=node.joined sysid=(\S+)")
 
 
@@ -74,7 +75,7 @@ def names_of(api):
 
 
 def judge(clients, api):
-    names = wait_for(lambda: names_of(api), 120, "the jobs cannot be read", pause=0.5)
+    names = wait_for(lambda: names_of(api), PATIENCE, "the jobs cannot be read", pause=0.5)
     assert not set(clients.told[201]) - names
     assert not set(clients.told[503]) & names
 
@@ -85,8 +86,8 @@ def test_a_stop_comes_to_its_end_whoever_asks_meanwhile(place):
     clients = Clients(daemon)
     for _ in range(4):
         before = clients.added()
-        wait_for(lambda before=before: clients.added() > before + 50, 120)
-        daemon.stop(120)
+        wait_for(lambda before=before: clients.added() > before + 30, PATIENCE)
+        daemon.stop(PATIENCE)
         daemon.start()
     clients.end()
     judge(clients, daemon.api(60))
@@ -112,13 +113,13 @@ def test_a_node_that_begins_anew_has_told_the_truth(place):
         clients = Clients(sleeper)
         for turn in (1, 2, 3):
             before = clients.added()
-            wait_for(lambda before=before: clients.added() > before + 50, 120)
+            wait_for(lambda before=before: clients.added() > before + 30, PATIENCE)
             sleeper.process.send_signal(signal.SIGSTOP)
-            wait_for(lambda: fenced(url, sleeper), 120, cluster.daemons[1].tail)
+            wait_for(lambda: fenced(url, sleeper), PATIENCE, cluster.daemons[1].tail)
             sleeper.process.send_signal(signal.SIGCONT)
-            wait_for(lambda turn=turn: sleeper.log().count("event=node.joined") > turn, 120,
+            wait_for(lambda turn=turn: sleeper.log().count("event=node.joined") > turn, PATIENCE,
                      sleeper.tail)
-            sleeper.wait_ready(120)
+            sleeper.wait_ready(PATIENCE)
         clients.end()
         judge(clients, sleeper.api(60))
     finally:
