@@ -96,6 +96,43 @@ static bool parse_first(Slice line, HttpHead *out, HeadFault *fault)
     return rest.data && parse_version(rest, out, fault);
 }
 
+static size_t scheme_bytes(Slice target)
+{
+    static const char *const schemes[] = { "http://", "https://" };
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t bytes = strlen(schemes[i]);
+        if (target.bytes > bytes && !strncasecmp(target.data, schemes[i], bytes))
+            return bytes;
+    }
+    return 0;
+}
+
+/* "http://host:port/path?query" (RFC 9112, 3.2.2) becomes host and port, and the rest. */
+static bool split_target(Arena *arena, HttpHead *out, HeadFault *fault)
+{
+    size_t scheme = scheme_bytes(out->target);
+    if (!scheme)
+        return true;
+    Slice rest = slice_from(out->target, scheme);
+    size_t host = 0;
+    while (host < rest.bytes && rest.data[host] != '/' && rest.data[host] != '?')
+        host++;
+    out->authority = slice_of(rest.data, host);
+    out->target = slice_from(rest, host);
+    *fault =
+        (HeadFault){ "bad_request", "the URL of the request has no host, or a user" };
+    if (!host || memchr(rest.data, '@', host))
+        return false;
+    if (out->target.bytes && out->target.data[0] == '/')
+        return true;
+    char *path = arena_take(arena, out->target.bytes + 2);
+    path[0] = '/';
+    memcpy(path + 1, out->target.data, out->target.bytes);
+    path[out->target.bytes + 1] = '\0';
+    out->target = slice_of(path, out->target.bytes + 1);
+    return true;
+}
+
 static Slice trim(Slice text)
 {
     while (text.bytes && (text.data[0] == ' ' || text.data[0] == '\t'))
@@ -153,6 +190,8 @@ bool head_parse(char *text, size_t bytes, Arena *arena, HttpHead *out, HeadFault
     if (line.data != text + bytes - 2)
         return false;
     end_text(text, out->target);
+    if (!split_target(arena, out, fault))
+        return false;
     for (size_t i = 0; i < out->field_count; i++)
         end_text(text, out->fields[i].value);
     return true;

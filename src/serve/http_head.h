@@ -19,8 +19,10 @@ typedef struct HeadField {
 
 typedef struct HttpHead {
     Slice method;
-    Slice target; /* path and query as they were sent; a NUL follows */
-    bool old;     /* HTTP/1.0 */
+    Slice target;    /* path and query as they were sent; a NUL follows */
+    Slice authority; /* host and port of a target that was a whole URL, as proxies send
+                        it: Host does not count then; data is NULL otherwise */
+    bool old;        /* HTTP/1.0 */
     HeadField *fields;
     size_t field_count;
 } HttpHead;

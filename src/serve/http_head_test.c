@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -53,6 +54,39 @@ static void a_head_is_read(void **state)
     arena_done(&arena);
 }
 
+/* RFC 9112, 3.2.2 */
+static void a_whole_url_is_a_target(void **state)
+{
+    (void)state;
+    static const struct {
+        Slice text;
+        const char *authority;
+        const char *target;
+    } cases[] = {
+        { TEXT("GET http://localhost/a?b HTTP/1.1\r\n\r\n"), "localhost", "/a?b" },
+        { TEXT("GET HTTPS://[::1]:80/ HTTP/1.1\r\n\r\n"), "[::1]:80", "/" },
+        { TEXT("GET http://x HTTP/1.1\r\n\r\n"), "x", "/" },
+        { TEXT("GET http://x?a=/b@c HTTP/1.1\r\n\r\n"), "x", "/?a=/b@c" },
+        { TEXT("GET http://x//y HTTP/1.1\r\n\r\n"), "x", "//y" },
+        { TEXT("GET /http://x/y HTTP/1.1\r\n\r\n"), NULL, "/http://x/y" },
+        { TEXT("GET http:// HTTP/1.1\r\n\r\n"), NULL, "http://" },
+        { TEXT("GET ftp://x/y HTTP/1.1\r\n\r\n"), NULL, "ftp://x/y" },
+    };
+    Arena arena = { 0 };
+    HttpHead head;
+    HeadFault fault;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(parse(cases[i].text, &arena, &head, &fault));
+        assert_string_equal(head.target.data, cases[i].target);
+        assert_int_equal(strlen(head.target.data), head.target.bytes);
+        if (cases[i].authority)
+            assert_true(slice_is(head.authority, cases[i].authority));
+        else
+            assert_null(head.authority.data);
+    }
+    arena_done(&arena);
+}
+
 static void a_head_ends_at_its_empty_line(void **state)
 {
     (void)state;
@@ -81,6 +115,8 @@ static void what_could_be_read_in_two_ways_is_refused(void **state)
         { TEXT("G{T / HTTP/1.1\r\n\r\n"), "bad_request" },
         { TEXT("GET /\x01 HTTP/1.1\r\n\r\n"), "bad_request" },
         { TEXT("GET /\0 HTTP/1.1\r\n\r\n"), "bad_request" },
+        { TEXT("GET http:///a HTTP/1.1\r\n\r\n"), "bad_request" },
+        { TEXT("GET http://a@b/c HTTP/1.1\r\n\r\n"), "bad_request" },
         { TEXT("GET / HTTP/1.1\n\r\n"), "bad_request" },
         { TEXT("GET / HTTP/1.1\r\n\n"), "bad_request" },
         { TEXT("GET / HTTP/1.1\r\nHost: x\n\r\n"), "bad_request" },
@@ -149,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_is_read),
+        cmocka_unit_test(a_whole_url_is_a_target),
         cmocka_unit_test(a_head_ends_at_its_empty_line),
         cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
         cmocka_unit_test(too_many_and_too_long_is_told),

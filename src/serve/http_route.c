@@ -26,6 +26,8 @@ static bool check_origin(Conn *conn, Method method)
                         hosts ? "Host is given more than once" : "there is no Host");
         return false;
     }
+    if (exchange->head.authority.data)
+        host = exchange->head.authority;
     /* A page cannot send a token that it does not have. */
     if (conn->listener->tcp && http_is_open(conn) && host.data && !host_is_local(host)) {
         exchange_refuse(exchange, "host_not_allowed",

@@ -358,6 +358,21 @@ def test_foreign_hosts(node, host):
     assert b"host_not_allowed" in got
 
 
+def test_whole_urls_as_of_a_proxy(node):
+    """RFC 9112, 3.2.2: their host counts, and Host does not."""
+    def ask(url, host=b"localhost"):
+        return raw(node, b"GET " + url + b" HTTP/1.1\r\nHost: " + host + b"\r\n"
+                         b"Connection: close\r\n\r\n")
+    got = ask(b"http://localhost/api/v1/jobs?limit=1")
+    assert got.startswith(b"HTTP/1.1 200") and b'"items"' in got, got
+    got = ask(b"http://127.0.0.1:8080/readyz", b"evil.example")
+    assert got.startswith(b"HTTP/1.1 200"), got
+    got = ask(b"http://evil.example/api/v1/jobs")
+    assert got.startswith(b"HTTP/1.1 421") and b"host_not_allowed" in got, got
+    for url in (b"ftp://localhost/readyz", b"http:///readyz", b"http://me@localhost/readyz"):
+        assert ask(url).startswith(b"HTTP/1.1 400"), url
+
+
 def test_what_must_be_said_once(node, unix):
     """Whoever is between a client and us may go by the other one."""
     problem_of(unix.request("GET", "/jobs?tenant=a&limit=1&tenant=b"), 400, "bad_request")
