@@ -74,6 +74,7 @@ void exchange_reset(Exchange *exchange)
     exchange->params = NULL;
     exchange->param_count = 0;
     exchange->id = 0;
+    exchange->whose = (Slice){ NULL, 0 };
     exchange->state = NULL;
     exchange->undelivered = NULL;
     exchange->pending = 0;

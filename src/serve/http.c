@@ -149,7 +149,9 @@ void http_close(Http *http)
     if (!http)
         return;
     http->close_boot = clock_now().boot_ms;
+    pthread_mutex_lock(&http->lock);
     http->closing = true;
+    pthread_mutex_unlock(&http->lock);
     if (http->socket_path)
         unlink(http->socket_path);
     for (size_t i = 0; i < http->listener_count; i++)

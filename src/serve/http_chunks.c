@@ -32,6 +32,7 @@ static void end_size(Chunks *chunks)
         chunks->line_bytes = 0;
     chunks->digits = 0;
     chunks->extended = false;
+    chunks->spaced = false;
 }
 
 static void take_size(Chunks *chunks, char c)
@@ -46,10 +47,12 @@ static void take_size(Chunks *chunks, char c)
         chunks->cr = true;
     } else if (chunks->extended) {
         chunks->state = c == '\n' ? CHUNKS_BAD : CHUNKS_SIZE;
-    } else if (digit >= 0 && chunks->digits < DIGITS_MAX) {
+    } else if (digit >= 0 && chunks->digits < DIGITS_MAX && !chunks->spaced) {
         chunks->left = (chunks->digits++ ? chunks->left << 4 : 0) | (unsigned)digit;
-    } else if (chunks->digits && (c == ';' || c == ' ' || c == '\t')) {
+    } else if (chunks->digits && c == ';') {
         chunks->extended = true;
+    } else if (chunks->digits && (c == ' ' || c == '\t')) {
+        chunks->spaced = true; /* "1 2" is neither 1 nor 18 */
     } else {
         chunks->state = CHUNKS_BAD;
     }

@@ -22,6 +22,7 @@ typedef struct Chunks {
     uint64_t left;       /* of the data */
     unsigned digits;     /* of the size */
     bool extended;       /* a ';' was there: the rest of the line is not looked at */
+    bool spaced;         /* behind the size: only an extension or the end may follow */
     bool cr;             /* the last byte was CR */
     bool empty;          /* the line so far */
     uint64_t line_bytes; /* of lines that are not data, in a row */

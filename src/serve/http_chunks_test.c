@@ -39,6 +39,7 @@ static void whole_bodies_are_read(void **state)
         { "5\r\nhello\r\n0\r\n\r\n", "hello" },
         { "00A\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n", "0123456789x" },
         { "3;name=\"v\"\r\na\r\n\r\n0;x\r\n\r\n", "a\r\n" },
+        { "1 \t;x 2\r\na\r\n0\r\n\r\n", "a" },
         { "1 \r\na\r\n0\r\nTrailer: one\r\nAnother: two\r\n\r\n", "a" },
     };
     Buf text = { 0 };
@@ -72,6 +73,8 @@ static void what_is_not_in_chunks_is_refused(void **state)
         "5\r\nhello\r\r",
         "5\rx",
         "5;x\n",
+        "1 2\r\n",
+        "1\tx\r\n",
         "0\r\n\n",
         "0\r\nT: x\n\r\n",
         "0\r\nT: x\r\r\n",
@@ -103,12 +106,60 @@ static void extensions_and_trailers_have_an_end(void **state)
     }
 }
 
+/* Always the same ones: xorshift. */
+static unsigned next_random(uint64_t *seed, unsigned below)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (unsigned)(*seed >> 32) % below;
+}
+
+static void spoil(Buf *text, uint64_t *seed)
+{
+    static const char bytes[] = "\r\n;: \t0Af\xff";
+    for (unsigned i = next_random(seed, 4); i && text->bytes; i--) {
+        size_t at = next_random(seed, (unsigned)text->bytes);
+        if (next_random(seed, 3))
+            text->data[at] = bytes[next_random(seed, sizeof bytes)];
+        else
+            text->bytes = at;
+    }
+}
+
+/* Good and spoilt ones mean the same in one piece and in any others. */
+static void pieces_change_nothing(void **state)
+{
+    (void)state;
+    uint64_t seed = 20260731;
+    for (int round = 0; round < 20000; round++) {
+        Buf text = { 0 };
+        Buf whole = { 0 };
+        Buf pieces = { 0 };
+        size_t rests[2];
+        for (unsigned i = next_random(&seed, 4); i; i--)
+            buf_printf(&text, "%x%s\r\n%.*s\r\n", i, i % 2 ? ";a=b" : "", (int)i, "12\r");
+        buf_add_text(&text, "0\r\nT: u\r\n\r\nGET /");
+        spoil(&text, &seed);
+        ChunksState state_whole =
+            feed(buf_slice(&text), text.bytes + 1, &whole, &rests[0]);
+        size_t piece = 1 + next_random(&seed, 9);
+        assert_int_equal(feed(buf_slice(&text), piece, &pieces, &rests[1]), state_whole);
+        assert_int_equal(rests[0], rests[1]);
+        assert_true(slice_equal(buf_slice(&whole), buf_slice(&pieces)));
+        buf_done(&text);
+        buf_done(&whole);
+        buf_done(&pieces);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_bodies_are_read),
         cmocka_unit_test(what_is_not_in_chunks_is_refused),
         cmocka_unit_test(extensions_and_trailers_have_an_end),
+        cmocka_unit_test(pieces_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

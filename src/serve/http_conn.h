@@ -61,7 +61,8 @@ typedef struct Conn {
     bool in_chunks;     /* the body comes in them */
     Chunks chunks;
     uint64_t body_left;
-    uint64_t discarded; /* of a refused body */
+    uint64_t body_taken; /* of the bytes that all bodies may have */
+    uint64_t discarded;  /* of a refused body */
     int64_t body_from_ms;
     Buf reply;       /* head of the answer, small bodies, chunks of a stream */
     bool send_begun; /* and its deadline is set */

@@ -181,6 +181,67 @@ static void a_length_is_digits(void **state)
     assert_true(bytes == UINT64_MAX);
 }
 
+/* Always the same ones: xorshift. */
+static unsigned next_random(uint64_t *seed, unsigned below)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (unsigned)(*seed >> 32) % below;
+}
+
+static void spoil(char *text, size_t bytes, uint64_t *seed)
+{
+    static const char put[] = "\r\n: \t,/\x7f\xff\0aH1";
+    for (unsigned i = next_random(seed, 4); i; i--)
+        text[next_random(seed, (unsigned)bytes)] = put[next_random(seed, sizeof put - 1)];
+}
+
+/* What a head that was taken must be, whatever it was made of. */
+static void check_taken(const HttpHead *head, const char *text, size_t bytes)
+{
+    assert_true(head->method.bytes > 0);
+    assert_int_equal(strlen(head->target.data), head->target.bytes);
+    for (size_t i = 0; i < head->field_count; i++) {
+        const HeadField *field = &head->fields[i];
+        assert_true(field->name.bytes > 0);
+        assert_true(field->value.data > text && field->value.data < text + bytes);
+        assert_int_equal(strlen(field->value.data), field->value.bytes);
+        assert_null(strpbrk(field->value.data, "\r\n\x7f"));
+    }
+}
+
+/* A head ends at the same byte however many of them have come, and one that is spoilt is
+ * refused with a reason or taken without anything in it that has two meanings. */
+static void spoilt_heads_do_no_harm(void **state)
+{
+    (void)state;
+    static const char good[] = "POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+                               "Transfer-Encoding: chunked\r\nX:\r\n\r\nnext one";
+    uint64_t seed = 20260731;
+    unsigned taken = 0;
+    for (int round = 0; round < 20000; round++) {
+        Arena arena = { 0 };
+        HttpHead head;
+        HeadFault fault = { 0 };
+        char text[sizeof good];
+        memcpy(text, good, sizeof good);
+        spoil(text, sizeof text - 1, &seed);
+        size_t end = head_length(slice_of(text, sizeof text - 1));
+        size_t come = next_random(&seed, sizeof text);
+        assert_int_equal(head_length(slice_of(text, come)), end && come >= end ? end : 0);
+        char *copy = end ? arena_copy(&arena, text, end) : NULL;
+        if (end && head_parse(copy, end, &arena, &head, &fault)) {
+            check_taken(&head, copy, end);
+            taken++;
+        } else if (end) {
+            assert_true(fault.code && fault.detail);
+        }
+        arena_done(&arena);
+    }
+    assert_in_range(taken, 1000, 19999); /* some of each */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +251,7 @@ int main(void)
         cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
         cmocka_unit_test(too_many_and_too_long_is_told),
         cmocka_unit_test(a_length_is_digits),
+        cmocka_unit_test(spoilt_heads_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ typedef struct Listener {
     struct Conn *conns;
     size_t conn_count;
     size_t streams; /* connections with one */
+    int tick_ms;
     int64_t tick_boot;
     char *piece;       /* PIECE_BYTES: what was read just now */
     int64_t dated_s;   /* for when `date` is */
@@ -73,10 +74,9 @@ struct Http {
     size_t listener_count;
     char address[LISTEN_TEXT_BYTES];
     char *socket_path;
-    _Atomic int64_t close_boot; /* when closing began */
-    atomic_bool leaving;        /* see http_leave */
-    atomic_bool closing;
-    int tick_ms;
+    _Atomic int64_t close_boot;                   /* when closing began */
+    atomic_bool leaving;                          /* see http_leave */
+    atomic_bool closing;                          /* set under the lock: see http_enter */
     gnutls_certificate_credentials_t credentials; /* with TLS */
     gnutls_priority_t priorities;
 
@@ -121,8 +121,10 @@ Progress conn_step(Conn *conn);
 void request_end(Conn *conn, bool delivered); /* however it ended */
 
 /* Answers: http_reply.c. */
-void http_answer(Conn *conn);   /* the exchange has replied: makes the answer's head */
-Progress http_send(Conn *conn); /* ON: all of it is sent */
+void http_answer(Conn *conn); /* the exchange has replied: makes the answer's head */
+/* A piece of it: who reads an endless one as fast as it comes must not keep others
+ * waiting. ON: the next step can follow, or all of it is sent. */
+Progress http_send(Conn *conn, bool *out_all);
 bool http_refuse_now(int fd, const char *code, const char *detail); /* and nothing else */
 
 /* Streams: http_stream.c. */
@@ -139,7 +141,8 @@ void poll_close(Listener *listener);
 void conn_suspend(Conn *conn); /* until it is woken */
 void conn_wake(Conn *conn);    /* any thread, once for each time that it was suspended */
 
-void http_busy(Http *http);
+bool http_enter(Http *http); /* busy with a request; false: it is closing */
+void http_busy(Http *http);  /* with more, while it is busy */
 void http_quiet(Http *http);
 
 #endif

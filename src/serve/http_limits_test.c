@@ -7,12 +7,14 @@
 #include "serve/world_fake.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -369,6 +371,47 @@ static void closing_answers_what_is_under_way(void **state)
     client_close(&idle);
 }
 
+static void *close_it(void *context)
+{
+    World *world = context;
+    http_close(world->http);
+    return NULL;
+}
+
+/* Nothing begins once closing has: its calls would be done when nobody is left. */
+static void a_body_that_ends_while_closing_is_refused(void **state)
+{
+    (void)state;
+    World *world = world_open((HttpOptions){ 0 });
+    Client waiting;
+    Client late;
+    Reply reply;
+    char said[sizeof "HTTP/1.1 100 Continue\r\n\r\n" - 1];
+    pthread_t closing;
+    client_tcp(&late, http_address(world->http));
+    client_send(&late, SLICE_LITERAL("POST /api/v1/jobs HTTP/1.1\r\n" HEAD
+                                     "Expect: 100-continue\r\n"
+                                     "Content-Length: 12\r\n\r\n"));
+    assert_int_equal(recv(late.fd, said, sizeof said, MSG_WAITALL), sizeof said);
+    client_tcp(&waiting, http_address(world->http));
+    client_send(&waiting, SLICE_LITERAL("POST /api/v1/jobs?wait=2s HTTP/1.1\r\n" HEAD
+                                        "Content-Length: 12\r\n\r\n{\"type\":\"t\"}"));
+    wait_until_held(world, 1); /* so closing takes a while */
+    assert_int_equal(pthread_create(&closing, NULL, close_it, world), 0);
+    while (access(world->socket, F_OK) == 0)
+        poll(NULL, 0, 2);
+    client_send(&late, SLICE_LITERAL("{\"type\":\"t\"}"));
+    client_read(&late, false, &reply);
+    if (reply.status) /* it may also have been too late */
+        expect_problem(&reply, 503, "draining");
+    pthread_join(closing, NULL);
+    world->http = NULL;
+    world_close(world);
+    reply_done(&reply);
+    client_close(&late);
+    client_close(&waiting);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +426,7 @@ int main(void)
         TEST(many_connections_do_not_stall),
         TEST(clients_may_leave_at_any_time),
         cmocka_unit_test(closing_answers_what_is_under_way),
+        cmocka_unit_test(a_body_that_ends_while_closing_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

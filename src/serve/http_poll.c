@@ -199,7 +199,7 @@ static void tick(Listener *listener)
             watch_listening(listener, true);
     }
     drop_overdue(listener, boot_ms);
-    int64_t tick_ms = listener->http->tick_ms;
+    int64_t tick_ms = listener->tick_ms;
     if (listener->streams && tick_ms > STREAM_TICK_MS)
         tick_ms = STREAM_TICK_MS;
     listener->tick_boot = boot_ms + tick_ms;
@@ -211,10 +211,11 @@ static void tick(Listener *listener)
 /* How long epoll may sleep; from here on it has to be woken. */
 static int fall_asleep(Listener *listener, bool *out_stop)
 {
-    bool idle = !listener->conns && !listener->full &&
-                (listener->fd < 0 || !listener->http->closing);
     int64_t wait_ms = listener->tick_boot - clock_now().boot_ms;
     pthread_mutex_lock(&listener->lock);
+    /* Here, or who begins to close now would not know that this sleeps for ever. */
+    bool idle = !listener->conns && !listener->full &&
+                (listener->fd < 0 || !listener->http->closing);
     *out_stop = listener->stop;
     listener->sleeping = !listener->woken && !listener->stop;
     bool sleeps = listener->sleeping;
@@ -280,12 +281,11 @@ static Err watch_both(Listener *listener, Error *why)
 
 Err poll_open(Listener *listener, Error *why)
 {
-    Http *http = listener->http;
-    const HttpOptions *options = &http->options;
+    const HttpOptions *options = &listener->http->options;
     int64_t shortest = least(least(options->header_ms, options->body_ms),
                              least(options->idle_ms, options->send_ms));
     int64_t tick_ms = least(TICK_MS, shortest / 4);
-    http->tick_ms = (int)(tick_ms > TICK_MS_LEAST ? tick_ms : TICK_MS_LEAST);
+    listener->tick_ms = (int)(tick_ms > TICK_MS_LEAST ? tick_ms : TICK_MS_LEAST);
     listener->piece = mem_alloc(PIECE_BYTES);
     listener->woken_last = &listener->woken;
     pthread_mutex_init(&listener->lock, NULL);

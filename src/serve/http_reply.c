@@ -178,32 +178,38 @@ static void begin_waiting(Conn *conn)
     conn->send_begun = true;
 }
 
-Progress http_send(Conn *conn)
+/* One piece of what is left. */
+static Progress send_piece(Conn *conn)
+{
+    Slice head = slice_from(buf_slice(&conn->reply), conn->reply_sent);
+    Slice body = slice_from(buf_slice(&conn->exchange->out), conn->body_sent);
+    size_t sent;
+    if (!head.bytes && !body.bytes)
+        return PROGRESS_ON;
+    Progress progress = conn_send(conn, head, body, &sent);
+    if (progress == PROGRESS_WAIT)
+        begin_waiting(conn);
+    size_t of_head = sent < head.bytes ? sent : head.bytes;
+    conn->reply_sent += of_head;
+    conn->body_sent += sent - of_head;
+    return progress;
+}
+
+Progress http_send(Conn *conn, bool *out_all)
 {
     const Exchange *exchange = conn->exchange;
-    for (;;) {
-        Slice head = slice_from(buf_slice(&conn->reply), conn->reply_sent);
-        Slice body = slice_from(buf_slice(&exchange->out), conn->body_sent);
-        size_t sent;
-        if (!head.bytes && !body.bytes) {
-            if (!exchange->stream)
-                break;
-            conn->send_begun = false;
-            if (!stream_next(exchange->stream, conn))
-                stream_end(conn);
-            if (conn->suspended)
-                return PROGRESS_WAIT;
-            continue;
-        }
-        Progress progress = conn_send(conn, head, body, &sent);
-        if (progress == PROGRESS_WAIT)
-            begin_waiting(conn);
-        if (progress != PROGRESS_ON)
-            return progress;
-        size_t of_head = sent < head.bytes ? sent : head.bytes;
-        conn->reply_sent += of_head;
-        conn->body_sent += sent - of_head;
+    Progress progress = send_piece(conn);
+    *out_all = false;
+    if (progress != PROGRESS_ON || conn->reply_sent < conn->reply.bytes ||
+        conn->body_sent < exchange->out.bytes)
+        return progress;
+    if (exchange->stream) {
+        conn->send_begun = false;
+        if (!stream_next(exchange->stream, conn))
+            stream_end(conn);
+        return conn->suspended ? PROGRESS_WAIT : PROGRESS_ON;
     }
+    *out_all = true;
     if (conn->reply.capacity > REPLY_KEPT_BYTES)
         buf_done(&conn->reply);
     return PROGRESS_ON;

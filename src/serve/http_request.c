@@ -21,7 +21,8 @@ void request_end(Conn *conn, bool delivered)
     Exchange *exchange = conn->exchange;
     if (exchange->stream)
         stream_end(conn);
-    http->body_bytes -= exchange->body.bytes;
+    http->body_bytes -= conn->body_taken;
+    conn->body_taken = 0;
     if (exchange_abandon(exchange)) {
         if (exchange->undelivered && !delivered)
             exchange->undelivered(exchange);
@@ -77,6 +78,7 @@ static Progress say_continue(Conn *conn)
     Slice line = { text, sizeof text - 1 };
     size_t sent;
     if (conn->view.bytes || (!conn->body_left && !conn->in_chunks) ||
+        conn->exchange->head.old || /* would take it for the answer */
         !head_field_has(&conn->exchange->head, "Expect", "100-continue"))
         return PROGRESS_ON;
     /* Everything before is sent, so there is room. */
@@ -141,7 +143,8 @@ static void refuse_body(Conn *conn, bool own)
     Buf *body = &conn->exchange->body;
     conn->close = true;
     conn->discarded = body->bytes;
-    conn->listener->http->body_bytes -= body->bytes;
+    conn->listener->http->body_bytes -= conn->body_taken;
+    conn->body_taken = 0;
     buf_done(body);
     if (own)
         exchange_refuse(conn->exchange, "body_too_large", "the limit is %llu bytes",
@@ -161,6 +164,7 @@ static bool take_data(Conn *conn, Slice data)
         bool fits = body->bytes + data.bytes <= most; /* only chunked bodies may not */
         if (fits && http->body_bytes + data.bytes <= most * HTTP_BODIES_MAX) {
             http->body_bytes += data.bytes;
+            conn->body_taken += data.bytes;
             buf_add_slice(body, data);
             return true;
         }
@@ -243,10 +247,14 @@ static bool comes_alone(Conn *conn)
 static Progress run_step(Conn *conn)
 {
     Exchange *exchange = conn->exchange;
+    if (!conn->counted && !http_enter(conn->listener->http)) {
+        exchange_refuse(exchange, "draining", "the server is closing");
+        http_answer(conn);
+        return PROGRESS_ON;
+    }
     if (!conn->counted) {
         conn->counted = true;
         exchange->alone = comes_alone(conn);
-        http_busy(conn->listener->http);
         exchange->route->handle(exchange);
     }
     if (!exchange_drive(exchange))
@@ -260,8 +268,9 @@ static Progress run_step(Conn *conn)
 
 static Progress send_step(Conn *conn)
 {
-    Progress progress = http_send(conn);
-    if (progress != PROGRESS_ON)
+    bool all;
+    Progress progress = http_send(conn, &all);
+    if (!all)
         return progress;
     request_end(conn, true);
     conn->listener->last_ms = clock_now().boot_ms;

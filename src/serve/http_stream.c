@@ -8,6 +8,17 @@
 
 #include <stdio.h>
 
+/* Whoever closes waits until nobody is busy: after that nothing may begin, or its calls
+ * would be done when the connections are gone. */
+bool http_enter(Http *http)
+{
+    pthread_mutex_lock(&http->lock);
+    bool open = !http->closing;
+    http->busy += open;
+    pthread_mutex_unlock(&http->lock);
+    return open;
+}
+
 void http_busy(Http *http)
 {
     pthread_mutex_lock(&http->lock);
@@ -105,6 +116,9 @@ void stream_end(Conn *conn)
     conn->exchange->stream = NULL;
     if (stream->conn)
         conn->listener->streams--;
+    pthread_mutex_lock(&stream->lock);
+    stream->gone = true; /* or calls of its own would go on for nobody */
+    pthread_mutex_unlock(&stream->lock);
     stream_drop(stream);
 }
 

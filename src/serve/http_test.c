@@ -353,6 +353,24 @@ static void a_body_that_is_announced_is_asked_for(void **state)
     client_close(&client);
 }
 
+/* RFC 9110, 10.1.1: it would take the interim answer for the answer. */
+static void old_http_is_not_told_to_go_on(void **state)
+{
+    World *world = *state;
+    Client client;
+    Reply reply;
+    client_tcp(&client, http_address(world->http));
+    client_send(&client, SLICE_LITERAL("POST /api/v1/jobs HTTP/1.0\r\n" HEAD
+                                       "Expect: 100-continue\r\n"
+                                       "Content-Length: 12\r\n\r\n"));
+    assert_true(daemon_lives(world)); /* by now it has read that */
+    client_send(&client, SLICE_LITERAL("{\"type\":\"t\"}"));
+    client_read(&client, false, &reply);
+    assert_int_equal(reply.status, 201);
+    reply_done(&reply);
+    client_close(&client);
+}
+
 static void depth_bombs_are_refused(void **state)
 {
     World *world = *state;
@@ -389,6 +407,7 @@ int main(void)
         TEST(broken_requests_do_no_harm),
         TEST(requests_may_come_in_any_pieces),
         TEST(a_body_that_is_announced_is_asked_for),
+        TEST(old_http_is_not_told_to_go_on),
         TEST(bad_bodies_are_refused_with_their_reason),
         TEST(depth_bombs_are_refused),
     };
