@@ -26,6 +26,15 @@ Manager *node_manager_find(const Node *node, Slice key)
     return manager && manager->defined ? manager : NULL;
 }
 
+bool node_queue_charges(const QueueEntry *entry, Slice key)
+{
+    Slice rest = entry ? entry->def.resources : (Slice){ NULL, 0 };
+    for (Slice own; list_next(&rest, &own);)
+        if (slice_equal(own, key))
+            return true;
+    return false;
+}
+
 static void record(Node *node, const Event *event, bool was_there)
 {
     node_define(node, event)->replayed = was_there;
@@ -139,9 +148,35 @@ static void define_pause(Node *node, const Event *event, const QueueEntry *entry
     buf_done(&value);
 }
 
+/* The first resource that it names, that no one has defined, and that it has not named
+ * before: what was deleted since does not stand in the way of other changes. */
+static bool names_unknown(const Node *node, const QueueDef *def, const QueueEntry *entry,
+                          Slice *out_key)
+{
+    Slice rest = def->resources;
+    for (Slice key; list_next(&rest, &key);) {
+        if (node_manager_find(node, key) || node_queue_charges(entry, key))
+            continue;
+        *out_key = key;
+        return true;
+    }
+    return false;
+}
+
+static void refuse_resource(Node *node, const Event *event, Slice key)
+{
+    Buf detail = { 0 };
+    Effect *reply = node_reply(node, event->request, ERR_INVALID, "resource_unknown");
+    buf_printf(&detail, "there is no resource '" SLICE_FMT "' for the queue to charge",
+               SLICE_ARG(key));
+    reply->detail = node_keep(node, buf_slice(&detail));
+    buf_done(&detail);
+}
+
 void node_define_queue(Node *node, const Event *event)
 {
     QueueDef def;
+    Slice unknown;
     uint32_t tenant = names_intern(&node->names, event->tenant);
     uint32_t queue = names_intern(&node->names, event->key);
     QueueEntry *entry = node_queue_find(node, tenant, queue);
@@ -155,6 +190,10 @@ void node_define_queue(Node *node, const Event *event)
     }
     if (event->value.data && event->flag) {
         define_pause(node, event, entry, &def);
+        return;
+    }
+    if (event->value.data && names_unknown(node, &def, entry, &unknown)) {
+        refuse_resource(node, event, unknown);
         return;
     }
     record(node, event, entry != NULL);

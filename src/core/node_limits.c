@@ -79,8 +79,18 @@ static bool charge(Node *node, const Head *head, Slice key, Admission *out)
     return true;
 }
 
-/* By the managers of its queue and by those it names. A manager that a queue names and
- * nobody has defined charges nothing; one that the job names itself must be there. */
+/* Whether all managers of the queue are there: one may have been deleted since. */
+static bool can_charge(const Node *node, const QueueEntry *entry)
+{
+    Slice rest = entry ? entry->def.resources : (Slice){ NULL, 0 };
+    for (Slice key; list_next(&rest, &key);)
+        if (!node_manager_find(node, key))
+            return false;
+    return true;
+}
+
+/* By the managers of its queue and by those it names. False: one that it names itself is
+ * not there. */
 static bool charges_of(Node *node, const QueueEntry *entry, const Head *head,
                        Admission *out)
 {
@@ -358,8 +368,8 @@ Admit node_admit(Node *node, Lane *lane, Admission *out)
     out->pinned = false;
     if (entry && !queue_open(node, entry))
         return ADMIT_SHUT;
-    if (node_quota_full(node, lane->tenant))
-        return ADMIT_STUCK; /* until something ends */
+    if (node_quota_full(node, lane->tenant) || !can_charge(node, entry))
+        return ADMIT_STUCK; /* until something ends, or is defined */
     size_t count = lane_count(lane);
     for (size_t at = 0; at < count && at < SCAN_JOBS_MAX; at++) {
         const Head *head = lane_at(lane, at);
@@ -395,7 +405,8 @@ Admit node_admit_at(Node *node, Lane *lane, size_t at, Admission *out)
     const Head *head = lane_at(lane, at);
     out->at = at;
     out->charge_count = 0;
-    if (!node_can_run(node, head) || node_quota_full(node, lane->tenant))
+    if (!node_can_run(node, head) || node_quota_full(node, lane->tenant) ||
+        !can_charge(node, entry))
         return ADMIT_STUCK;
     return answers[judge(node, entry, lane, head, out)];
 }

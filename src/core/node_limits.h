@@ -56,7 +56,8 @@ typedef enum Admit {
     ADMIT_YES,
     ADMIT_SHUT,  /* the queue is paused, full or over its rate */
     ADMIT_WAIT,  /* not enough of `lacking` */
-    ADMIT_STUCK, /* no head of the window can start, each for a reason of its own */
+    ADMIT_STUCK, /* no head of the window can start, each for a reason of its own, or all
+                    for want of a manager that the queue names and no one has defined */
 } Admit;
 
 #define CHARGES_MAX (2 * RESOURCES_PER_JOB)
@@ -120,7 +121,8 @@ int64_t node_limits_wake(const Node *node); /* boot time, or TIME_NEVER */
  */
 
 QueueEntry *node_queue_find(const Node *node, uint32_t tenant, uint32_t queue);
-Manager *node_manager_find(const Node *node, Slice key); /* NULL: not defined */
+Manager *node_manager_find(const Node *node, Slice key);     /* NULL: not defined */
+bool node_queue_charges(const QueueEntry *entry, Slice key); /* entry may be NULL */
 uint32_t node_queue_slots(const Node *node, const QueueEntry *entry); /* MAX: no limit */
 uint32_t node_slots(const Node *node); /* of this node, its own override counted */
 void node_define_queue(Node *node, const Event *event);

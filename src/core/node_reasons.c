@@ -149,13 +149,13 @@ static void find_holders(const Asking *asking, Slice key, Reason *reason)
     reason->holder = reason->holder_count ? reason->holders[0] : 0;
 }
 
-static void of_manager(const Asking *asking, Slice key, bool own)
+static void of_manager(const Asking *asking, Slice key)
 {
     const Manager *manager = node_manager_find(asking->node, key);
-    if (!manager && own)
+    if (!manager) {
         say(asking, (Reason){ .kind = REASON_RESOURCE_MISSING, .key = key });
-    if (!manager)
         return;
+    }
     const Resource *resource = &manager->resource;
     Reason reason = { .kind = REASON_RESOURCE_BUSY,
                       .key = resource->def.key,
@@ -184,19 +184,14 @@ static void of_manager(const Asking *asking, Slice key, bool own)
 
 static void of_resources(const Asking *asking)
 {
-    Slice queue = asking->entry ? asking->entry->def.resources : (Slice){ NULL, 0 };
-    Slice rest = queue;
+    Slice rest = asking->entry ? asking->entry->def.resources : (Slice){ NULL, 0 };
     for (Slice key; list_next(&rest, &key);)
-        of_manager(asking, key, false);
+        of_manager(asking, key);
     rest = asking->job->resources;
     for (Slice key; list_next(&rest, &key);) {
         key = slice_cut(&key, '=');
-        bool again = false;
-        Slice others = queue;
-        for (Slice other; list_next(&others, &other);)
-            again = again || slice_equal(other, key);
-        if (!again && key.bytes && key.data[0] != '*')
-            of_manager(asking, key, true);
+        if (!node_queue_charges(asking->entry, key) && key.bytes && key.data[0] != '*')
+            of_manager(asking, key);
     }
 }
 

@@ -233,7 +233,8 @@ def test_what_is_refused(desk):
                        ({"slots": "two"}, "wrong_type"), ({"policy": "x"}, "invalid_value"),
                        ({"rate": "fast"}, "invalid_value"),
                        ({"priority_min": 5, "priority_max": 1}, "invalid_value"),
-                       ({"resources": ["a b"]}, "invalid_name"), ([], "wrong_type")]:
+                       ({"resources": ["a b"]}, "invalid_name"), ([], "wrong_type"),
+                       ({"resources": ["nope"]}, "resource_unknown")]:
         answer = desk.api.request("PUT", f"/queues/{desk.queue}", body)
         assert (answer.status, answer.json()["code"]) == (422, code), (body, answer)
     for method, path in [("GET", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/clear"),
@@ -265,6 +266,8 @@ def test_definitions_survive_a_restart(home):
 
 def test_the_command_line(desk):
     """S0.72, S0.74, S0.75, S0.77: pawl queue does what the API does."""
+    for key in ("x", "y"):
+        desk.cli("resource", "set", key, "--quantity", 1)
     out = json.loads(desk.cli("queue", "set", desk.queue, "--slots", 2, "--rate", "5/min",
                               "--resources", "x,y", "--aging", "1.5", "--json"))
     assert (out["slots"], out["resources"], out["aging"]) == (2, ["x", "y"], 1.5)

@@ -185,6 +185,27 @@ def test_more_than_there_is(desk):
     desk.running(big)
 
 
+def test_a_queue_charges_only_what_there_is(desk):
+    """A queue that names a resource which is not there is refused as a job is; of one that
+    is deleted later the jobs wait and say so."""
+    told = desk.ask("PUT", f"/queues/{desk.queue}", {"resources": [desk.key]}, 422)
+    assert told["code"] == "resource_unknown" and desk.key in told["detail"], told
+    assert desk.ask("GET", f"/queues/{desk.queue}", status=404)["code"] == "queue_not_found"
+    desk.put(quantity=2)
+    desk.cli("queue", "set", desk.queue, "--resources", desk.key)
+    first = desk.holds()
+    desk.running(first)
+    desk.cli("resource", "rm", desk.key)
+    second = desk.holds()
+    desk.ready(second)
+    explained = desk.ask("GET", f"/jobs/{second}/explain")
+    assert explained["reason"] == "resource_unknown" and desk.key in explained["text"]
+    assert f"pawl resource set {desk.key}" in desk.cli("explain", second)
+    desk.ask("PUT", f"/queues/{desk.queue}", {"resources": [desk.key], "slots": 5})
+    desk.put(quantity=2)
+    desk.running(second)
+
+
 def test_a_highlander(desk):
     """S3.16, S3.48, oracle 5: one instance at a time; others are not held up."""
     type = "only" + desk.key
