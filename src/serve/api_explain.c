@@ -59,9 +59,9 @@ static void say_blocked(Saying *saying, const ExplainFacts *facts)
     const Job *job = facts->job;
     if (!slice_is(job->reason, "no_handler")) {
         saying->reason = "blocked";
-        buf_printf(
-            &saying->text, "it waits: " SLICE_FMT,
-            SLICE_ARG(job->reason.bytes ? job->reason : SLICE_LITERAL("for other jobs")));
+        buf_printf(&saying->text, "it " SLICE_FMT,
+                   SLICE_ARG(job->reason.bytes ? job->reason
+                                               : SLICE_LITERAL("waits for other jobs")));
         return;
     }
     saying->reason = facts->disabled ? "handler_disabled" : "no_handler";
@@ -100,6 +100,14 @@ static const Reason *reason_among(const ExplainFacts *facts, ReasonKind from,
         if (facts->reasons[i].kind >= from && facts->reasons[i].kind <= to)
             return &facts->reasons[i];
     return NULL;
+}
+
+/* "2 jobs of its queue go first" */
+static void say_ahead(Buf *out, const ExplainFacts *facts)
+{
+    buf_printf(out, "%s%u job%s of its queue go%s first",
+               facts->ahead_more ? "at least " : "", facts->ahead,
+               facts->ahead == 1 ? "" : "s", facts->ahead == 1 ? "es" : "");
 }
 
 /* If those before it start as others of the queue did of late. Told only where it rests
@@ -166,11 +174,9 @@ static void say_ready(Saying *saying, const ExplainFacts *facts)
         buf_add_text(&saying->command, " -- COMMAND");
     } else if (facts->ahead) {
         saying->reason = "behind_others";
-        buf_printf(&saying->text,
-                   "it is ready; %s%u job%s of its queue go%s first, and %u of %u slots "
-                   "are in use",
-                   facts->ahead_more ? "at least " : "", facts->ahead,
-                   facts->ahead == 1 ? "" : "s", facts->ahead == 1 ? "es" : "",
+        buf_add_text(&saying->text, "it is ready; ");
+        say_ahead(&saying->text, facts);
+        buf_printf(&saying->text, ", and %u of %u slots are in use",
                    facts->node.slots_used, facts->node.slots);
         say_turn(saying, facts);
     } else if (facts->node.slots_used >= facts->node.slots) {
@@ -334,44 +340,66 @@ static void help_json(JsonOut *json, const Saying *saying)
         json_cstr(json, "help", saying->help);
 }
 
-/* Every reason, in order. Of a job that is not ready the first is its state, and then
- * what will still stand in its way when that is over; of a ready one the first is what
- * `reason` tells, unless others of the queue go before. */
-static void reasons_json(JsonOut *json, const ExplainFacts *facts, const Saying *own)
+static void saying_members(JsonOut *json, const Saying *saying)
+{
+    json_cstr(json, "reason", saying->reason);
+    json_text(json, "text", buf_slice(&saying->text));
+    help_json(json, saying);
+    json_time(json, "until", saying->until_ms);
+}
+
+static void reason_json(JsonOut *json, const ExplainFacts *facts, const Reason *reason)
 {
     char id[ID_TEXT_BYTES];
+    Saying saying = { 0 };
+    say_reason(&saying, facts, reason);
+    json_object(json, NULL);
+    saying_members(json, &saying);
+    if (reason->key.bytes)
+        json_text(json, "resource", reason->key);
+    if (reason->holder)
+        json_cstr(json, "held_by", id_text(reason->holder, id));
+    if (reason->holder_count) {
+        json_array(json, "holders");
+        for (uint32_t k = 0; k < reason_listed(reason); k++)
+            json_cstr(json, NULL, id_text(reason->holders[k], id));
+        json_array_end(json);
+    }
+    json_object_end(json);
+    buf_done(&saying.text);
+    buf_done(&saying.command);
+}
+
+static void behind_json(JsonOut *json, const ExplainFacts *facts)
+{
+    Saying saying = { .reason = "behind_others" };
+    say_ahead(&saying.text, facts);
+    json_object(json, NULL);
+    saying_members(json, &saying);
+    json_object_end(json);
+    buf_done(&saying.text);
+}
+
+/* Every reason, in order. Of a job that is not ready the first is its state, and then
+ * what will still stand in its way when that is over. Of a ready one those of its queue
+ * that go before come behind what stops the node or the queue, and before what only it
+ * lacks. */
+static void reasons_json(JsonOut *json, const ExplainFacts *facts, const Saying *own)
+{
+    bool ready = facts->job->state == JOB_READY;
+    size_t at = 0;
     json_array(json, "reasons");
-    if (facts->job->state != JOB_READY) {
+    if (!ready) {
         json_object(json, NULL);
-        json_cstr(json, "reason", own->reason);
-        json_text(json, "text", buf_slice(&own->text));
-        help_json(json, own);
-        json_time(json, "until", own->until_ms);
+        saying_members(json, own);
         json_object_end(json);
     }
-    for (size_t i = 0; i < facts->reason_count; i++) {
-        const Reason *reason = &facts->reasons[i];
-        Saying saying = { 0 };
-        say_reason(&saying, facts, reason);
-        json_object(json, NULL);
-        json_cstr(json, "reason", saying.reason);
-        json_text(json, "text", buf_slice(&saying.text));
-        help_json(json, &saying);
-        json_time(json, "until", saying.until_ms);
-        if (reason->key.bytes)
-            json_text(json, "resource", reason->key);
-        if (reason->holder)
-            json_cstr(json, "held_by", id_text(reason->holder, id));
-        if (reason->holder_count) {
-            json_array(json, "holders");
-            for (uint32_t k = 0; k < reason_listed(reason); k++)
-                json_cstr(json, NULL, id_text(reason->holders[k], id));
-            json_array_end(json);
-        }
-        json_object_end(json);
-        buf_done(&saying.text);
-        buf_done(&saying.command);
-    }
+    while (at < facts->reason_count && facts->reasons[at].kind < REASON_RESOURCE_MISSING)
+        reason_json(json, facts, &facts->reasons[at++]);
+    if (ready && facts->ahead && strcmp(own->reason, "behind_others") != 0)
+        behind_json(json, facts);
+    while (at < facts->reason_count)
+        reason_json(json, facts, &facts->reasons[at++]);
     json_array_end(json);
 }
 

@@ -90,9 +90,10 @@ void reason_text(const Reason *reason, const Job *job, int64_t wall_ms, Buf *out
         add_until(reason, wall_ms, out);
         return;
     case REASON_QUEUE_FULL:
-        buf_printf(out, "queue " SLICE_FMT " runs %lld jobs here and has %lld slots",
+        buf_printf(out, "queue " SLICE_FMT " runs %lld job%s here and has %lld slot%s",
                    SLICE_ARG(job->queue), (long long)reason->used,
-                   (long long)reason->total);
+                   reason->used == 1 ? "" : "s", (long long)reason->total,
+                   reason->total == 1 ? "" : "s");
         add_end(reason, wall_ms, out);
         return;
     case REASON_QUEUE_RATE:

@@ -60,7 +60,7 @@ def test_jobs_that_wait_say_for_what(api):
     assert answer["reasons"][1]["help"] == f"pawl queue resume {queue}"
     child = api.add(command=["true"], after=[held])["id"]
     answer = told(api, child, "blocked")
-    assert held in answer["text"] and words(answer) == ["blocked"]
+    assert answer["text"] == f"it waits for job {held}" and words(answer) == ["blocked"]
     typed = api.add(type="t" + queue, payload="x")["id"]
     answer = told(api, typed, "blocked")
     assert words(answer) == ["no_handler"] and "pawl handler set" in answer["help"]
@@ -113,6 +113,25 @@ def test_the_order_of_a_queue_with_aging_counts(api):
     wait_for(lambda: api.get(f"/jobs/{young}/explain")["ahead"] >= 1, PATIENCE,
              "the older job to be ahead")
     assert api.get(f"/jobs/{old}/explain")["ahead"] == 0
+
+
+def test_others_that_go_first_are_told_beside_a_full_queue(api):
+    """Every reason in order: no slot of the queue, then those of higher priority."""
+    queue = "q" + uuid.uuid4().hex[:8]
+    assert api.request("PUT", f"/queues/{queue}", {"slots": 1}).status < 300
+    running = api.add(command=["sleep", "600"], queue=queue)["id"]
+    told(api, running, "running")
+    first, second, last = (api.add(command=["true"], queue=queue, priority=priority)["id"]
+                           for priority in (9, 8, 1))
+    wait_for(lambda: api.get(f"/jobs/{last}/explain")["ahead"] == 2, PATIENCE)
+    answer = api.get(f"/jobs/{last}/explain")
+    assert words(answer)[0] == answer["reason"] == "queue_full", answer
+    assert f"queue {queue} runs 1 job here and has 1 slot" in answer["text"]
+    behind = answer["reasons"][words(answer).index("behind_others")]
+    assert behind["text"] == "2 jobs of its queue go first", answer
+    assert "behind_others" not in words(api.get(f"/jobs/{first}/explain"))
+    for id in (last, second, first, running):
+        api.act(id, "cancel")
 
 
 def test_who_held_it_is_told(api):
