@@ -499,6 +499,8 @@ void node_recovered(Node *node)
 void node_settings_set(Node *node, const NodeSettings *settings)
 {
     bool sort = node->settings.fair_tenants != settings->fair_tenants;
+    if (node->settings.lease_ms != settings->lease_ms)
+        node->beat_boot = 0; /* what runs promises the next sign of life anew */
     node->settings = *settings;
     node->touched_pass = true;
     if (sort)

@@ -595,6 +595,32 @@ static void heartbeats_come_while_something_runs(void **state)
     rig_close(rig);
 }
 
+/* How much is written when the settings are set with this lease. */
+static uint64_t written_with(Rig *rig, int64_t lease_ms)
+{
+    NodeSettings settings = *node_settings(rig->node);
+    uint64_t operations = rig->operations;
+    settings.lease_ms = lease_ms;
+    node_settings_set(rig->node, &settings);
+    rig_wait(rig, 10);
+    return rig->operations - operations;
+}
+
+/* S0.15, S1.59: a change of the interval holds for what runs, too, at once: else its lock
+ * would stand for the old one, be it an hour. */
+static void another_lease_is_promised_at_once(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(rarely_renewed);
+    (void)written_with(rig, MS_PER_HOUR);
+    rig_add_default(rig);
+    uint64_t same = written_with(rig, MS_PER_HOUR);
+    assert_int_equal(written_with(rig, 2000), same + 1);
+    assert_int_equal(written_with(rig, 2000), same);
+    assert_int_equal(written_with(rig, MS_PER_HOUR), same + 1);
+    rig_close(rig);
+}
+
 static void nothing_starts_while_the_switch_is_off(void **state)
 {
     (void)state;
@@ -651,6 +677,7 @@ int main(void)
         cmocka_unit_test(progress_is_told_at_most_once_a_second),
         cmocka_unit_test(children_are_added_with_their_parents_end_only),
         cmocka_unit_test(heartbeats_come_while_something_runs),
+        cmocka_unit_test(another_lease_is_promised_at_once),
         cmocka_unit_test(nothing_starts_while_the_switch_is_off),
         cmocka_unit_test(jobs_for_pull_workers_are_left_to_them),
     };

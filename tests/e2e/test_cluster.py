@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_cluster - several daemons on one PostgreSQL store: jobs go in anywhere and run
 where there is room; a node that dies or sleeps loses its jobs to the others, once."""
+import datetime
 import json
 import pathlib
 import signal
@@ -90,6 +91,61 @@ def test_a_killed_node_loses_its_jobs_to_the_others(mortal, place):
     first.kill_jobs()
     for id in ids:
         assert other.until(id, seconds=PATIENCE)["state"] == "done"
+
+
+def test_silence_counts_by_the_interval_of_now(server, place, request):
+    """S0.15, S1.59: job_stale_interval is an hour; made 5 s while a job runs, it breaks that
+    job's lock on a node that is silent for so long, and not before."""
+    for nodes in two_nodes(server, place, request, "1h"):
+        gate = place.path / "gate"
+        api = nodes.daemons[0].api()
+        id = api.add_soon(command=["sh", "-c", f"until [ -e {gate} ]; do sleep 0.1; done"],
+                          max_retries=0)["id"]
+        job = api.until(id, {"running"}, seconds=PATIENCE)
+        runner, other = runner_and_other(nodes, job)
+        assert promised(job) > 3000
+        set_interval(nodes, "PT5S")
+        api = other.api()
+        wait_for(lambda: promised(got(api, f"/jobs/{id}")) < 6, PATIENCE)
+        wait_for(lambda: all(node["lease_left_ms"] <= 5000 for node in
+                             got(api, "/nodes")["items"]), PATIENCE)
+        runner.kill()
+        runner.kill_launcher()
+        while runner.kill_jobs():
+            pass
+        gate.touch()
+        job = api.until(id, seconds=PATIENCE) # within an hour nobody would touch it
+        assert job["state"] == "done" and job["retry_number"] == 0, job
+        first, second = got(api, f"/jobs/{id}/attempts")["items"][-2:]
+        assert (first["exitcode"], second["exitcode"]) == (502, 200)
+        # The heartbeat of a job and the lease of its node are renewed a moment apart.
+        assert when(second["started_at"]) - when(first["last_heartbeat_at"]) >= 2.5
+
+
+def got(api, path):
+    """A node that this machine was too slow for cannot say for a moment."""
+    return wait_for(lambda: (answer := api.request("GET", path)).status == 200 and answer,
+                    PATIENCE, pause=0.1).json()
+
+
+def set_interval(nodes, interval):
+    """And both know it."""
+    api = nodes.daemons[0].api()
+    wait_for(lambda: api.request("PATCH", "/config", {"job_stale_interval": interval}).status
+             == 200, PATIENCE, pause=0.1)
+    for daemon in nodes.daemons:
+        api = daemon.api()
+        wait_for(lambda: got(api, "/config")["job_stale_interval"] == interval, PATIENCE)
+
+
+def when(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def promised(job):
+    """Seconds from its last sign of life to where its lock may be broken; 0: it was."""
+    running = job["state"] == "running" and job["last_heartbeat_at"]
+    return when(job["dt"]) - when(job["last_heartbeat_at"]) if running else 0
 
 
 def runner_and_other(nodes, job):

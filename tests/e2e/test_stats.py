@@ -91,7 +91,11 @@ def test_what_makes_no_sense_is_refused(api, query, says):
 def test_the_command_line_shows_jobs_per_minute(node):
     """S0.80, S0.81: pawl stats, overall and by priority, for the hour, day and month."""
     said = cli(node, "stats", "--by", "priority")
-    assert "PER MIN" in said and "all" in said and ">10" in said
+    rows = {line.split()[0]: line.split() for line in said.splitlines()}
+    assert said.startswith("KEY  ADDED  STARTED  FINISHED  PER MIN ")
+    assert rows["all"][1:5] == ["8", "8", "8", "0.13"], said # eight in sixty minutes
+    assert rows["5"][1:5] == ["5", "5", "5", "0.08"], said
+    assert rows[">10"][1:5] == ["3", "3", "3", "0.05"], said
     for period in ("hour", "day", "month"):
         shown = json.loads(cli(node, "stats", "--by", "queue", "--last", period, "--json"))
         added = {item["key"]: item["total"] for item in shown["items"]
