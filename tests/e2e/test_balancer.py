@@ -28,6 +28,7 @@ from lib.daemon import Place              # noqa: E402
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/haproxy.cfg"
 SECONDS = 180
 CLIENTS = 4
+SERVERS = ("node1", "node2", "node3")
 
 
 def certificate(folder):
@@ -228,6 +229,7 @@ def test_clients_see_no_error_while_nodes_are_restarted(place, server):
         for node in nodes.daemons: # each has heard of the token
             host = "%s:%d" % node.address()
             wait_for(lambda: knows(node, cert, secret), SECONDS, host)
+        assert_turns(balancer, clients)
         clients.start()
         clients.until(10)
         for number, node in enumerate(nodes.daemons, 1):
@@ -252,6 +254,31 @@ def test_clients_see_no_error_while_nodes_are_restarted(place, server):
         if balancer:
             balancer.close()
         nodes.close()
+
+
+def assert_turns(balancer, clients):
+    """Nine jobs over one connection: each goes to the next server, in the same order over
+    and over, and each server accepts three."""
+    def turns():
+        connection = FrontConnection(clients.folder, clients.context)
+        before, order = balancer.table(), []
+        try:
+            for _ in range(9):
+                old = balancer.table()
+                clients.ids.append(clients.ask(connection, "POST", "/jobs",
+                                               {"command": ["true"]})["job"]["id"])
+                new = balancer.table()
+                order.append([name for name in SERVERS if new[name]["lbtot"] !=
+                              old[name]["lbtot"]])
+        finally:
+            connection.close()
+        # A check that this machine was too slow for takes a server out for a moment.
+        steady = all(before[name]["chkdown"] == new[name]["chkdown"] for name in SERVERS)
+        return order if steady else None
+    order = wait_for(turns, SECONDS)
+    assert all(len(names) == 1 for names in order), order
+    assert sorted(order[:3]) == [[name] for name in SERVERS], order
+    assert order == order[:3] * 3
 
 
 def knows(node, cert, secret):
