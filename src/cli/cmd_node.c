@@ -321,12 +321,28 @@ static int set(Cli *cli)
     return tell(cli, code, node);
 }
 
+static int forget(Cli *cli)
+{
+    Doc *told = NULL;
+    int code = ask(cli, &(VerbCall){ "DELETE", "", { NULL, 0 } }, &told);
+    if (!code && !cli->json)
+        cli_note("forgotten: " SLICE_FMT, SLICE_ARG(doc_text(told, "name")));
+    if (!code && cli->json) {
+        Buf out = { 0 };
+        doc_write(told, &out);
+        cli_print_json(buf_slice(&out));
+        buf_done(&out);
+    }
+    doc_free(told);
+    return code;
+}
+
 int cmd_node(Cli *cli)
 {
     static const Verb verbs[] = {
         { "ls", 1, 1, ls, NULL, NULL },       { "show", 2, 2, show, NULL, NULL },
         { "drain", 2, 2, drain, NULL, NULL }, { "resume", 2, 2, resume, NULL, NULL },
-        { "set", 2, 2, set, NULL, NULL },
+        { "set", 2, 2, set, NULL, NULL },     { "forget", 2, 2, forget, NULL, NULL },
     };
     static const VerbSet node_verbs = { .command = "node",
                                         .missing = "which node? see pawl node ls",

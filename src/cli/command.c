@@ -392,7 +392,7 @@ const Command commands[] = {
     {
         .name = "node",
         .summary = "the nodes of the store: what they do, draining them",
-        .usage = "ls | show SYSID | drain|resume SYSID | set SYSID [options]",
+        .usage = "ls | show SYSID | drain|resume|forget SYSID | set SYSID [options]",
         .example = "pawl node ls\npawl node drain a1b2c3 --wait --reason 'new disk'\n"
                    "pawl node resume a1b2c3",
         .detail =
@@ -400,11 +400,12 @@ const Command commands[] = {
             "drained node finishes what runs, starts nothing more, gives what waits "
             "to other nodes and says 503 at /readyz; it stays so over restarts until "
             "it is resumed. set changes its slots, and those of queues on it; `none` "
-            "takes a value back.",
+            "takes a value back. forget leaves out one that is lost and will not come "
+            "back; should it come, it is there again.",
         .options = { node_options },
         .need = NEED_SERVER,
         .operand = OPERAND_WORDS,
-        .operand_words = "ls show drain resume set",
+        .operand_words = "ls show drain resume set forget",
         .run = cmd_node,
     },
     {

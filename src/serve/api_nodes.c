@@ -9,6 +9,7 @@
 #include "core/node_drain.h"
 #include "core/node_reasons.h"
 #include "serve/api_common.h"
+#include "serve/gone.h"
 #include "serve/queue_json.h"
 
 #include <stdio.h>
@@ -31,6 +32,7 @@ typedef struct OneNode {
     PeerFacts facts;
     NodeSlots slots;
     bool drained;
+    bool gone;
     NodeDrain drain;
 } OneNode;
 
@@ -53,6 +55,7 @@ typedef struct Nodes {
     Step *then;
     const JsonIn *body; /* of a PATCH */
     bool drains;
+    bool owns; /* it has jobs */
     Slice drain_reason;
     int64_t until_boot;
 } Nodes;
@@ -182,6 +185,23 @@ static void take_drain(void *context, const Definition *definition)
     node->drained = true;
 }
 
+static void take_gone(void *context, const Definition *definition)
+{
+    OneNode *node = node_of(context, definition->key);
+    int64_t epoch;
+    if (node && !int_parse(definition->value, &epoch))
+        node->gone = !node->own && (uint64_t)epoch == node->epoch;
+}
+
+static void leave_out_gone(Nodes *nodes)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < nodes->count; i++)
+        if (!nodes->items[i].gone)
+            nodes->items[kept++] = nodes->items[i];
+    nodes->count = kept;
+}
+
 static Err read_all(Nodes *nodes, Store *store, Error *why)
 {
     Err err = ERR_OK;
@@ -196,6 +216,10 @@ static Err read_all(Nodes *nodes, Store *store, Error *why)
     if (!err)
         err = store->kind->definitions(store, SLICE_LITERAL(DRAIN_TABLE), take_drain,
                                        nodes, why);
+    if (!err)
+        err = store->kind->definitions(store, SLICE_LITERAL(GONE_TABLE), take_gone, nodes,
+                                       why);
+    leave_out_gone(nodes);
     return err;
 }
 
@@ -651,4 +675,75 @@ void api_node_resume(Exchange *exchange)
         return;
     nodes->sought = exchange->parts[0];
     look_at_nodes(exchange, node_found);
+}
+
+/* --- Forgetting -----------------------------------------------------------------------
+ */
+
+static void forgotten(Exchange *exchange, Call *call)
+{
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    const Nodes *nodes = exchange->state;
+    JsonOut json = exchange_json(exchange);
+    json_object(&json, NULL);
+    json_text(&json, "name", nodes->sought);
+    json_bool(&json, "removed", true);
+    json_object_end(&json);
+    exchange_reply_json(exchange, 200);
+}
+
+static void look_for_jobs(Call *call, Store *store)
+{
+    const Exchange *exchange = call->context;
+    Nodes *nodes = exchange->state;
+    const OneNode *node = node_of(nodes, nodes->sought);
+    call->err = gone_owns(store, node->number, &nodes->owns, &call->why);
+}
+
+static void jobs_looked_for(Exchange *exchange, Call *call)
+{
+    Nodes *nodes = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    if (nodes->owns) {
+        exchange_refuse(exchange, "node_in_use",
+                        "jobs are still its own: they are taken over within a moment, or "
+                        "belong to directories of its machine");
+        return;
+    }
+    Buf value = { 0 };
+    gone_value(&value, node_of(nodes, nodes->sought)->epoch);
+    define(exchange, GONE_TABLE, buf_slice(&value), forgotten);
+    buf_done(&value);
+}
+
+static void lost_found(Exchange *exchange, Call *call)
+{
+    Nodes *nodes = exchange->state;
+    if (!found(exchange, call))
+        return;
+    const OneNode *node = node_of(nodes, nodes->sought);
+    if (is_alive(node) || !node->fenced) {
+        exchange_refuse(exchange, "node_in_use",
+                        is_alive(node) ? "it is there: stop it first"
+                                       : "no other node has taken its jobs over yet");
+        return;
+    }
+    Call *read = exchange_call(exchange, CALL_READ, jobs_looked_for);
+    read->read = look_for_jobs;
+    exchange_send(exchange, read);
+}
+
+void api_node_forget(Exchange *exchange)
+{
+    Nodes *nodes = nodes_new(exchange);
+    if (!nodes)
+        return;
+    nodes->sought = exchange->parts[0];
+    look_at_nodes(exchange, lost_found);
 }

@@ -15,6 +15,7 @@ void api_nodes(Exchange *exchange);
 void api_node_get(Exchange *exchange);
 void api_node_patch(Exchange *exchange);
 void api_node_drain(Exchange *exchange);
+void api_node_forget(Exchange *exchange);
 void api_node_resume(Exchange *exchange);
 
 #endif

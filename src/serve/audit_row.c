@@ -10,6 +10,7 @@
 #include "core/operation.h"
 #include "core/tenant.h"
 #include "serve/alert_rule.h"
+#include "serve/gone.h"
 #include "serve/handler_json.h"
 #include "serve/job_json.h"
 #include "serve/processors.h"
@@ -213,6 +214,12 @@ static void show_drain(JsonOut *json, Slice key, Slice value)
     json_text(json, "reason", drain.reason);
 }
 
+static void show_gone(JsonOut *json, Slice key, Slice value)
+{
+    (void)key;
+    json_raw(json, "epoch", value); /* a number as text */
+}
+
 /* Values of processors are JSON texts; they name variables of their commands, too. */
 static void show_processor(JsonOut *json, Slice key, Slice value)
 {
@@ -237,6 +244,7 @@ static const struct Watched {
     { OPERATION_TABLE, "operation", show_operation },
     { SLOTS_TABLE, "node", show_slots },
     { DRAIN_TABLE, "node_drain", show_drain },
+    { GONE_TABLE, "node_gone", show_gone },
     { PROCESSOR_TABLE, "processor", show_processor },
 };
 #define WATCHED (sizeof watched / sizeof *watched)

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "core/peer.h"
 #include "serve/api_nodes.h"
+#include "serve/forget.h"
+#include "serve/gone.h"
 #include "serve/inside.h"
 #include "serve/relay.h"
 #include "serve/settle.h"
@@ -36,8 +38,9 @@ typedef struct ClusterNews {
     int64_t lease_boot;
     int64_t claims_boot;
     bool fenced;
-    bool behind; /* not all changes are known any more */
-    bool silent; /* the store is not there, and nothing else is known */
+    size_t forget; /* which peer is to be forgotten, from 1; 0: none */
+    bool behind;   /* not all changes are known any more */
+    bool silent;   /* the store is not there, and nothing else is known */
 } ClusterNews;
 
 struct ClusterLink {
@@ -53,9 +56,11 @@ struct ClusterLink {
     Buf loads;       /* likewise: what facts.loads is */
     int64_t lease_ms;
     uint64_t change; /* the thread's: the last that was told */
+    Gone *gone;      /* the thread's */
     char host[64];
 
     int64_t lease_boot;   /* the loop's */
+    int64_t forget_boot;  /* the next look for nodes that are gone for good */
     int64_t waiters_boot; /* the next look for those who wait for jobs of others */
     bool again;
     bool silent;
@@ -119,6 +124,7 @@ Err cluster_begin(Daemon *daemon, Error *why)
     mailbox_init(&link->box);
     link->box.wake = daemon->answers.wake;
     link->box.wake_context = daemon;
+    link->gone = gone_new();
     first_facts(link);
     StoreOptions options = { .answer_ms = link->lease_ms / ANSWERS };
     if (options.answer_ms < ANSWER_MIN_MS)
@@ -131,6 +137,9 @@ Err cluster_begin(Daemon *daemon, Error *why)
     if (!err)
         err = link->store->kind->changes(link->store, CHANGES_LAST, last_change,
                                          &link->change, why);
+    if (!err)
+        err = link->store->kind->definitions(link->store, SLICE_LITERAL(GONE_TABLE),
+                                             gone_defined, link->gone, why);
     if (!err && link->row.number != daemon->identity.number)
         err = identity_number(daemon->data_dir, &daemon->identity,
                               (uint16_t)link->row.number, why);
@@ -148,8 +157,11 @@ Err cluster_join(Daemon *daemon, Error *why)
         Err err = renew(link, &link->row, why);
         if (err || (link->row.epoch && !link->row.fenced))
             return err;
-        Op op = { .kind = OP_JOIN, .count = link->row.epoch + 1 };
-        Batch batch = { .node = link->row.number, .ops = &op, .count = 1 };
+        Op ops[] = { { .kind = OP_JOIN, .count = link->row.epoch + 1 },
+                     { .kind = OP_DELETE,
+                       .table = SLICE_LITERAL(GONE_TABLE),
+                       .key = slice_text(daemon->identity.sysid) } };
+        Batch batch = { .node = link->row.number, .ops = ops, .count = 2 };
         err = daemon->store->kind->commit(daemon->store, &batch, 1, NULL, why);
         if (err)
             return err;
@@ -215,6 +227,20 @@ static void free_used(ClusterLink *link)
     }
 }
 
+/* Those that are gone for good are as if they had said that they leave: no one waits for
+ * them. Others may have been lost for so long that it should be said of them. */
+static void look_for_gone(const ClusterLink *link, ClusterNews *news)
+{
+    int64_t keep_ms = link->daemon->options.forget_ms;
+    for (size_t i = 0; i < news->count; i++) {
+        Peer *peer = &news->peers[i];
+        if (gone_has(link->gone, peer->sysid, peer->epoch))
+            peer->facts.draining = true;
+        else if (peer->fenced && keep_ms && -peer->left_ms >= keep_ms)
+            news->forget = i + 1;
+    }
+}
+
 /* One renewal and what there is to hear; NULL: the store is not there. */
 static ClusterNews *look(ClusterLink *link)
 {
@@ -234,6 +260,10 @@ static ClusterNews *look(ClusterLink *link)
         news_free(news);
         return NULL;
     }
+    for (size_t i = 0; i < news->change_count; i++)
+        if (slice_is(news->changes[i].table, GONE_TABLE))
+            gone_defined(link->gone, &news->changes[i].definition);
+    look_for_gone(link, news);
     if (news->change_count) {
         uint64_t last = news->changes[news->change_count - 1].change;
         news->behind = last - link->change > CHANGES_KEPT;
@@ -391,6 +421,7 @@ void cluster_close(Daemon *daemon)
     }
     free_used(link);
     store_close(link->store);
+    gone_free(link->gone);
     buf_done(&link->loads);
     mailbox_done(&link->box);
     pthread_mutex_destroy(&link->lock);
@@ -404,6 +435,8 @@ static void tell_changes(Daemon *daemon, const ClusterNews *news)
 {
     for (size_t i = 0; i < news->change_count; i++) {
         const Change *change = &news->changes[i];
+        if (slice_is(change->table, GONE_TABLE))
+            declares_gone(daemon->declares, &change->definition);
         if (change->node == daemon->identity.number &&
             !slice_is(change->table, HOME_TABLE))
             continue; /* it said so itself; but the home may be refused */
@@ -580,6 +613,10 @@ void cluster_collect(Daemon *daemon, Now now)
         if (!news->fenced && !news->silent) {
             tell_changes(daemon, news);
             tell_peers(daemon, news);
+            if (news->forget && now.boot_ms >= link->forget_boot) {
+                forget_lost(daemon, &news->peers[news->forget - 1]);
+                link->forget_boot = now.boot_ms + MS_PER_MIN;
+            }
         }
         news->mail.next = link->used;
         link->used = &news->mail;

@@ -136,6 +136,10 @@ static const ConfigField fields[CONFIG_KEYS] = {
                                   AT(node.chain_max), NULL, LIVE,
                                   "`then` steps in a row, so that a circle of handlers "
                                   "ends; 0: any number" },
+    [CONFIG_SCHEDULING_FORGET] = { "scheduling", "forget", DURATION(MS_PER_S, AGE_MAX),
+                                   AT(forget_ms), "30d", RESTART,
+                                   "a node that was lost so long ago and has no jobs "
+                                   "left is gone for good: it is shown no more" },
     [CONFIG_SCHEDULING_ENABLED] = { "scheduling", "enabled", ONE(VALUE_BOOL),
                                     AT(node.enabled), NULL, LIVE,
                                     "`off`: accept jobs, start none" },

@@ -51,6 +51,7 @@ typedef enum ConfigKey {
     CONFIG_SCHEDULING_LEASE,
     CONFIG_SCHEDULING_POLL,
     CONFIG_SCHEDULING_CHAIN,
+    CONFIG_SCHEDULING_FORGET,
     CONFIG_SCHEDULING_ENABLED,
     CONFIG_SCHEDULING_RETRY_DELAY,
     CONFIG_SCHEDULING_RETRY_DELAY_MAX,
@@ -74,6 +75,8 @@ typedef struct Config {
     const char *tls_key;
     /* audit */
     int64_t audit_keep_ms;
+    /* scheduling, beside `node` */
+    int64_t forget_ms;
     /* stores: this version takes one */
     const char *store; /* as written: see config_store_url */
     /* journal */

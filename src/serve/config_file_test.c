@@ -27,6 +27,7 @@ static const char full[] =
     "  lease: PT1M\n"
     "  poll: 3s\n"
     "  chain_max: 9\n"
+    "  forget: 2d\n"
     "  enabled: off\n"
     "  retry_delay: 2s\n"
     "  retry_delay_max: 10m\n"
@@ -72,6 +73,7 @@ static void a_full_file_sets_every_key(void **state)
     assert_int_equal(config.node.lease_ms, 60000);
     assert_int_equal(config.node.poll_ms, 3000);
     assert_int_equal(config.node.chain_max, 9);
+    assert_int_equal(config.forget_ms, 2 * MS_PER_DAY);
     assert_false(config.node.enabled);
     assert_int_equal(config.node.retry_delay_ms, 2000);
     assert_int_equal(config.node.retry_delay_max_ms, 600000);

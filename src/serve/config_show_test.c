@@ -52,6 +52,7 @@ static const char *const changed[] = {
     "scheduling.lease=31s",
     "scheduling.poll=2500ms",
     "scheduling.chain_max=7",
+    "scheduling.forget=2d",
     "scheduling.enabled=off",
     "scheduling.retry_delay=0",
     "scheduling.retry_delay_max=1m",

@@ -13,6 +13,7 @@ typedef struct DaemonOptions {
     const char *tls_certificate; /* PEM files; "" or NULL: no TLS */
     const char *tls_key;
     int64_t audit_keep_ms;    /* rows of the audit that are older go */
+    int64_t forget_ms;        /* nodes that were lost so long ago are gone for good */
     const char *store_url;    /* "sqlite:/PATH" */
     const char *modules_root; /* absolute */
     bool ack_store;           /* answer only when the store has committed too */

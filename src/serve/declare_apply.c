@@ -2,6 +2,8 @@
 /* declare_apply.c - see declare_apply.h. */
 #include "serve/declare_apply.h"
 
+#include "serve/gone.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -27,6 +29,7 @@ struct Declares {
     Other **others;       /* sorted by table, tenant, name and holder */
     size_t other_count;
     size_t other_capacity;
+    Gone *gone;   /* likewise */
     bool begun;   /* `wanted` has been set */
     bool pending; /* ... and not told */
 };
@@ -153,7 +156,7 @@ static bool others_have(const Declares *declares, const DeclareChange *item)
         const Other *other = declares->others[at];
         if (item_order(&other->item, item) != 0)
             return false;
-        if (other->holder.bytes)
+        if (other->holder.bytes && !gone_knows(declares->gone, other->holder))
             return true;
     }
     return false;
@@ -178,6 +181,7 @@ static bool others_defined(const Declares *declares, const DeclareChange *item)
 Declares *declares_new(void)
 {
     Declares *declares = MEM_NEW(Declares);
+    declares->gone = gone_new();
     pthread_mutex_init(&declares->lock, NULL);
     return declares;
 }
@@ -191,6 +195,7 @@ void declares_free(Declares *declares)
     for (size_t i = 0; i < declares->other_count; i++)
         other_free(declares->others[i]);
     mem_free(declares->others);
+    gone_free(declares->gone);
     arena_done(&declares->arena);
     pthread_mutex_destroy(&declares->lock);
     mem_free(declares);
@@ -253,6 +258,14 @@ void declares_heard(Declares *declares, const Definition *mark)
         return;
     pthread_mutex_lock(&declares->lock);
     other_set(declares, &item, holder);
+    pthread_mutex_unlock(&declares->lock);
+}
+
+void declares_gone(void *context, const Definition *definition)
+{
+    Declares *declares = context;
+    pthread_mutex_lock(&declares->lock);
+    gone_defined(declares->gone, definition);
     pthread_mutex_unlock(&declares->lock);
 }
 

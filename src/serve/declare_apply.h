@@ -33,6 +33,10 @@ void declares_stored(void *declares, const Definition *definition);
 /* Another node has written or removed (value without data) a mark. Loop thread. */
 void declares_heard(Declares *declares, const Definition *mark);
 
+/* A definition of GONE_TABLE (gone.h): marks of such a node hold nothing. A
+ * DefinitionSink; loop thread. */
+void declares_gone(void *declares, const Definition *definition);
+
 /* What the file says from now on; everything is copied. */
 void declares_set(Declares *declares, const Declared *first);
 

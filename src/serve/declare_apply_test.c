@@ -120,6 +120,12 @@ static void what_another_file_has_too_stays(void **state)
                                             .key = SLICE_LITERAL("@you handler new"),
                                             .value = SLICE_LITERAL("1") });
     assert_true(has(declares, "new"));
+    /* It is gone for good: what only its file had is no one's. */
+    declares_gone(declares, &(Definition){ .key = SLICE_LITERAL("you"),
+                                           .value = SLICE_LITERAL("1") });
+    assert_false(has(declares, "new"));
+    declares_gone(declares, &(Definition){ .key = SLICE_LITERAL("you") });
+    assert_true(has(declares, "new"));
     declares_set(declares, NULL);
     check_changes(declares, "mark:other same ");
     declares_free(declares);

@@ -5,6 +5,7 @@
 #include "serve/processors.h"
 
 #include "serve/alerts.h"
+#include "serve/gone.h"
 #include "serve/notices.h"
 #include "serve/security.h"
 #include "serve/usage.h"
@@ -40,6 +41,9 @@ Err daemon_load_definitions(Daemon *daemon, Error *why)
     if (!err)
         err = store->kind->definitions(store, SLICE_LITERAL(DECLARED_TABLE),
                                        declares_stored, daemon->declares, why);
+    if (!err)
+        err = store->kind->definitions(store, SLICE_LITERAL(GONE_TABLE), declares_gone,
+                                       daemon->declares, why);
     if (!err)
         err = store->kind->groups(store, NULL, stored_group, daemon->node, why);
     if (!err)

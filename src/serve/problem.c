@@ -60,6 +60,7 @@ static const ProblemKind kinds[] = {
     { "attempt_not_found", 404, "There is no such attempt", "" },
     { "result_not_found", 404, "The job has no result", "" },
     { "node_not_found", 404, "There is no such node", "" },
+    { "node_in_use", 409, "The node is not gone", "pawl node ls" },
     { "processor_not_found", 404, "There is no such processor",
       "list processors with: pawl processor ls" },
     { "unit_not_found", 404, "The processor has no such unit", "" },

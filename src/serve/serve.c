@@ -205,6 +205,7 @@ static DaemonOptions daemon_options(const Config *config)
         .tls_certificate = config->tls_certificate,
         .tls_key = config->tls_key,
         .audit_keep_ms = config->audit_keep_ms,
+        .forget_ms = config->forget_ms,
         .ack_store = config->ack == ACK_STORE,
         .settings = config->node,
         .segment_bytes = config->segment_bytes,

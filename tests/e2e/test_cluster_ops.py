@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_cluster_ops - running several nodes on one PostgreSQL store: what their files declare,
 limits of tenants over all of them, nodes that are gone for good."""
+import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -9,8 +11,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
-from lib.cluster import STEADY, Cluster, Server    # noqa: E402
-from lib.daemon import Daemon, Place       # noqa: E402
+from lib.cluster import LEASE, STEADY, Cluster, Server # noqa: E402
+from lib.daemon import Daemon, Place, program # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
 
@@ -166,3 +168,74 @@ def test_a_tenant_runs_no_more_on_all_nodes_than_it_may(cluster):
     second = wait_for(waiting, PATIENCE)
     assert one.api().request("POST", f"/jobs/{first}/kill?tenant=t").status == 200
     assert api.until(second, seconds=PATIENCE, tenant="t")["state"] == "done"
+
+
+@pytest.fixture(name="mortal")
+def fixture_mortal(url, place):
+    nodes = Cluster(url, place.path, 2, "--slots", "2", lease=LEASE)
+    try:
+        yield nodes.start()
+    finally:
+        nodes.close()
+
+
+def sysids(node):
+    return {row["sysid"]: row["number"] for row in node.api().get("/nodes")["items"]}
+
+
+def own_sysid(node):
+    return next(row["sysid"] for row in node.api().get("/nodes")["items"]
+                if row.get("passes") is not None)
+
+
+def pawl(node, *words):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PAWL_")}
+    return subprocess.run([program(), "--server", f"unix:{node.socket()}", *words],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          timeout=PATIENCE, env=env, check=False)
+
+
+def test_a_node_that_is_gone_for_good_is_forgotten(mortal, url, place):
+    """Not while it is there; its number is no one else's; it may come back all the same."""
+    one, two = mortal.daemons
+    numbers = sysids(one)
+    gone = own_sysid(two)
+    refused = pawl(one, "node", "forget", gone)
+    assert refused.returncode == 5 and "node_in_use" in refused.stderr, refused
+    held = two.api().add(command=["true"], held=True)["id"]
+    # What only its journal has would wait there.
+    wait_for(lambda: held in [job["id"] for job in one.api().all()], PATIENCE)
+    two.kill()
+    two.kill_launcher()
+    wait_for(lambda: pawl(one, "node", "forget", gone).returncode == 0, PATIENCE, pause=0.5)
+    assert sysids(one).keys() == numbers.keys() - {gone}
+    assert pawl(one, "node", "forget", gone).returncode == 3
+    assert one.api().job(held)["state"] == "held" # it was taken over
+    rows = one.api().get("/audit?limit=1000")["items"]
+    assert any(gone in str(row["target"]) and "gone" in str(row) for row in rows), rows
+    # A new node gets a number of its own, and the old one its own again.
+    third = Daemon(place.path / "third", "--store", url, "--set", f"scheduling.lease={LEASE}")
+    try:
+        third.start()
+        assert sysids(third)[own_sysid(third)] not in numbers.values()
+        two.start()
+        wait_for(lambda: sysids(one).get(gone) == numbers[gone], PATIENCE)
+    finally:
+        third.cleanup()
+
+
+def test_a_node_that_was_lost_long_ago_is_forgotten_by_itself(url, place):
+    nodes = Cluster(url, place.path, 2, "--set", "scheduling.forget=1s", lease=LEASE)
+    try:
+        nodes.start()
+        one, two = nodes.daemons
+        gone = own_sysid(two)
+        two.kill()
+        two.kill_launcher()
+        wait_for(lambda: gone not in sysids(one), PATIENCE, pause=0.5)
+        assert own_sysid(one) in sysids(one)
+        row = next(row for row in one.api().get("/audit?limit=1000")["items"]
+                   if gone in str(row["target"]) and "gone" in str(row))
+        assert row["who"] == "pawl", row
+    finally:
+        nodes.close()
