@@ -152,6 +152,7 @@ void launcher_start(Machine *machine, const Job *job, uint32_t attempt, uint32_t
             return; /* it is a violation already */
         witness->warm = true;
         witness->epoch = machine->epoch;
+        witness->contexts = machine->contexts;
     }
     snprintf(process.result, sizeof process.result, "r%s.%u", id_text(job->id, text),
              attempt);
@@ -366,6 +367,7 @@ void launcher_daemon_dies(Machine *machine)
 {
     World *world = machine->world;
     Launcher *launcher = &machine->launcher;
+    machine->contexts++;
     for (size_t i = 0; i < launcher->count;) {
         Process *process = &launcher->processes[i];
         if (!process->slot) {
@@ -412,6 +414,7 @@ void launcher_dies(Machine *machine)
     trace(world, "m%u loses its launcher with %zu processes", machine->index,
           launcher->count);
     world->counts.launcher_deaths++;
+    machine->contexts++;
     kill_all(machine);
     if (!machine->node) {
         launcher->count = 0;
@@ -432,6 +435,7 @@ void launcher_dies(Machine *machine)
 
 void launcher_power_cut(Machine *machine)
 {
+    machine->contexts++;
     kill_all(machine);
     machine->launcher.count = 0;
     clear_news(&machine->launcher);

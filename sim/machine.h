@@ -94,6 +94,7 @@ struct Machine {
     uint64_t sequence;
     uint64_t starts_from; /* starts of turns before this one are void */
     uint64_t epoch;
+    uint64_t contexts; /* counts how often all of them died: with daemon or launcher */
     int64_t restart_ms;
     int64_t outage_until_ms;
     bool room;

@@ -82,6 +82,7 @@ typedef struct Witness {
     bool pulled;        /* by a worker, which is sure of it until: */
     int64_t sure_until_ms;
     uint64_t epoch;      /* of its daemon then: another one goes by the wall clock */
+    uint64_t contexts;   /* warm: an answer on its way dies with them */
     bool told;           /* what its worker or context said is in said_code */
     int32_t exit_status; /* -1: none */
     int32_t signal;

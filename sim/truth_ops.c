@@ -199,7 +199,7 @@ static void check_outcome(World *world, const Machine *machine, const Op *op)
     if (outcome->exitcode == 503 && witness && !said)
         violate(world, "I7", "%s #%u did start", id, op->attempt);
     if (outcome->exitcode == 502 && witness && !witness->launcher_lost &&
-        !witness->pulled && (!witness->warm || witness->epoch == machine->epoch))
+        !witness->pulled && (!witness->warm || witness->contexts == machine->contexts))
         violate(world, "I7", "%s #%u is taken for lost, but its end was kept", id,
                 op->attempt);
     if (op->to == JOB_DONE && !ran && !said)

@@ -396,6 +396,8 @@ void node_step(Node *node, Now now, const Event *events, size_t count, Outbox *o
         node->tick_boot = now.boot_ms + node->settings.poll_ms;
         node_pass(node);
         node_pull_pass(node);
+    } else if (node->claims && now.boot_ms >= node->claims_boot) {
+        node_pull_pass(node); /* someone has waited long enough */
     }
     node_share_answers(node);
     if (out->adds.count || out->batch.count)

@@ -401,6 +401,13 @@ void node_pull_hurry(Node *node)
     node->pull_stirred = true;
 }
 
+/* When it is answered, whatever comes: its time is not over while the store is asked. */
+static int64_t ends_boot(const Node *node, const Claim *claim)
+{
+    return claim->until_boot > node->now.boot_ms ? claim->until_boot
+                                                 : claim->until_boot + LOAD_PATIENCE_MS;
+}
+
 /* Only when something has changed that could help a claim, and by the clock: limits of
  * queues and managers have their own. */
 void node_pull_pass(Node *node)
@@ -419,8 +426,8 @@ void node_pull_pass(Node *node)
             node_reply(node, claim->request, ERR_UNAVAILABLE, "draining");
         else if (!(served = !node->draining && serve(node, claim)) &&
                  waits_on(node, claim)) {
-            if (claim->until_boot < node->claims_boot)
-                node->claims_boot = claim->until_boot;
+            if (ends_boot(node, claim) < node->claims_boot)
+                node->claims_boot = ends_boot(node, claim);
             at = &claim->next;
             continue;
         }

@@ -157,6 +157,22 @@ static void a_claim_waits_for_work(void **state)
     rig_close(rig);
 }
 
+/* Its time is its own, not that of the passes; until then there is nothing to do. */
+static void a_claim_that_waited_in_vain_is_answered_in_time(void **state)
+{
+    (void)state;
+    Rig *rig = open_rig();
+    assert_int_equal(rig_send(rig, claim_event(5, 1234)), ERR_BUSY);
+    Requester waiting = rig->last_request;
+    rig_wait(rig, 1233);
+    assert_null(answered(rig, waiting));
+    assert_true(node_next_wake(rig->node) > rig->now.boot_ms);
+    rig_wait(rig, 1);
+    assert_non_null(answered(rig, waiting));
+    assert_true(node_next_wake(rig->node) > rig->now.boot_ms);
+    rig_close(rig);
+}
+
 /* S3.54: by priority inside a queue, in turns between queues. */
 static void jobs_are_given_in_order_and_in_turns(void **state)
 {
@@ -567,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_worker_takes_a_job_and_finishes_it),
         cmocka_unit_test(the_four_outcomes_are_kept_apart),
         cmocka_unit_test(a_claim_waits_for_work),
+        cmocka_unit_test(a_claim_that_waited_in_vain_is_answered_in_time),
         cmocka_unit_test(jobs_are_given_in_order_and_in_turns),
         cmocka_unit_test(a_queue_that_had_its_turn_waits_for_the_others),
         cmocka_unit_test(a_claim_names_queues_and_types),
