@@ -11,6 +11,9 @@
  * ------------------------------------------------------------------------------
  */
 
+/* What a session is called while it has a batch of a node under way: see fence(). */
+#define SESSION_NAME "'pawl node ' || $1::int8"
+
 /* Of the node whose batch it is: asked for with every operation, read once. */
 static const PgLease *lease_of(Postgres *pg, uint32_t node)
 {
@@ -21,10 +24,12 @@ static const PgLease *lease_of(Postgres *pg, uint32_t node)
     if (!node)
         return lease;
     param_int(&pg->params, node);
-    PGresult *result = link_query(&pg->link,
-                                  "SELECT coalesce(epoch, 0), coalesce(fenced, false)"
-                                  " FROM pawl.node WHERE number = $1::int8 FOR KEY SHARE",
-                                  &pg->params);
+    PGresult *result =
+        link_query(&pg->link,
+                   "SELECT coalesce(epoch, 0), coalesce(fenced, false),"
+                   " set_config('application_name', " SESSION_NAME ", true)"
+                   " FROM pawl.node WHERE number = $1::int8 FOR KEY SHARE",
+                   &pg->params);
     if (result && PQntuples(result)) {
         lease->there = true;
         lease->epoch = (uint64_t)field_int(result, 0, 0);
@@ -59,9 +64,37 @@ void pgcluster_reset(Postgres *pg)
  * --------------------------------------------------------------------------
  */
 
+/* A daemon that was stopped in the middle of a COPY has its transaction open for as long
+ * as it likes: no time-out of the server ends one that waits for rows. What it has not
+ * committed when its lease is over stands in its journal. */
+static void end_sessions(Postgres *pg, uint32_t node)
+{
+    param_int(&pg->params, node);
+    PQclear(link_query(&pg->link,
+                       "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a"
+                       " JOIN pawl.node n ON n.number = $1::int8 AND n.lease <= " NOW_MS
+                       " WHERE a.application_name = " SESSION_NAME
+                       " AND a.usename = current_user AND a.pid <> pg_backend_pid()",
+                       &pg->params));
+}
+
+static bool is_free(Postgres *pg, uint32_t node)
+{
+    param_int(&pg->params, node);
+    PGresult *result = link_query(
+        &pg->link,
+        "SELECT 1 FROM pawl.node WHERE number = $1::int8 FOR UPDATE SKIP LOCKED",
+        &pg->params);
+    bool got = result && PQntuples(result);
+    PQclear(result);
+    return got;
+}
+
 /* Commits of the node that are under way hold its row in share: this waits for them. */
 static OpResult fence(Postgres *pg, const Op *op)
 {
+    if (!is_free(pg, op->node))
+        end_sessions(pg, op->node);
     param_int(&pg->params, op->node);
     PGresult *result = link_query(
         &pg->link, "SELECT 1 FROM pawl.node WHERE number = $1::int8 FOR UPDATE",

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include <libpq-fe.h>
+
 static Scene scene;
 
 static Store *open_store(const StoreOptions *options)
@@ -97,6 +99,40 @@ static void a_commit_that_is_under_way_is_waited_for(void **state)
              SCENE_NODE);
     assert_int_equal(point_beside(sql).position, 77);
     assert_int_equal(point_beside("UPDATE pawl.point SET position = 78").position, 78);
+}
+
+/* A session of a stopped daemon, in the middle of rows that will never come. */
+static PGconn *stopped_session(void)
+{
+    PGconn *conn = PQconnectdb(testserver_url());
+    static const char *const steps[] = {
+        "BEGIN",
+        "SELECT set_config('application_name', 'pawl node 9', true)",
+        "SELECT FROM pawl.node WHERE number = 9 FOR KEY SHARE",
+        "CREATE TEMPORARY TABLE rows (x int)",
+        "COPY rows FROM STDIN",
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        PQclear(PQexec(conn, steps[i]));
+    assert_int_equal(PQtransactionStatus(conn), PQTRANS_ACTIVE);
+    return conn;
+}
+
+static void a_stopped_node_is_fenced_all_the_same(void **state)
+{
+    (void)state;
+    testserver_ask("INSERT INTO pawl.node(sysid, number, epoch, lease)"
+                   " VALUES ('stopped', 9, 3, 1)");
+    PGconn *stopped = stopped_session();
+    Op op = scene_op(OP_FENCE, 0);
+    op.node = 9;
+    op.count = 3;
+    OpResult result;
+    Batch batch = { .number = 7, .node = SCENE_NODE, .ops = &op, .count = 1 };
+    scene_commit(&scene, &batch, 1, &result);
+    assert_int_equal(result, OP_APPLIED);
+    assert_int_equal(scene.failures, 0);
+    PQfinish(stopped);
 }
 
 static void the_same_number_changes_nothing(void **state)
@@ -385,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(a_cut_connection_is_made_again),
         ROW(a_commit_that_is_under_way_is_waited_for),
+        ROW(a_stopped_node_is_fenced_all_the_same),
         ROW(the_same_number_changes_nothing),
         ROW(two_that_met_are_tried_again),
         ROW(a_deadlock_is_tried_again),
