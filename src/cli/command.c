@@ -392,7 +392,7 @@ const Command commands[] = {
     {
         .name = "node",
         .summary = "the nodes of the store: what they do, draining them",
-        .usage = "ls | show SYSID | drain|resume|forget SYSID | set SYSID [options]",
+        .usage = "ls | show|drain|resume|forget SYSID | set SYSID [options]",
         .example = "pawl node ls\npawl node drain a1b2c3 --wait --reason 'new disk'\n"
                    "pawl node resume a1b2c3",
         .detail =
