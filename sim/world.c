@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define CALM_ROUNDS_MAX 4000
+#define CALM_ROUNDS_MAX 12000 /* a node that spins ends here; time is the measure */
 #define CALM_MS_MAX     (30 * MS_PER_MIN) /* in which everything must have ended (I5) */
 #define WALL_OFFSET_MAX (4 * MS_PER_HOUR) /* keys live longer than any jump */
 
