@@ -136,6 +136,23 @@ static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, in
     return fault;
 }
 
+/* Its time was over before it came, because the daemon was held up: to start it and end
+ * it at once would let it run for a moment, and others may run it by now. */
+static bool too_late(const LaunchMessage *request)
+{
+    return request->time_ms && request->time_ms <= boot_ms();
+}
+
+static void end_before_start(Attempt *attempt)
+{
+    attempt->facts.state = LAUNCH_IS_EXITED;
+    attempt->facts.status = SIGKILL;
+    attempt->facts.overdue = 1;
+    attempt->facts.pid = 0;
+    attempt->facts.ended_wall_ms = attempt->facts.started_wall_ms;
+    attempt->out_r = attempt->err_r = -1;
+}
+
 int attempt_start(Launcher *launcher, const LaunchMessage *request,
                   int fds[LAUNCH_FD_MOST])
 {
@@ -149,6 +166,12 @@ int attempt_start(Launcher *launcher, const LaunchMessage *request,
     *attempt = (Attempt){ .facts = *request, .tree = { .place = place, .pid = -1 } };
     memcpy(attempt->tree.mark, request->mark, LAUNCH_MARK_BYTES - 1);
     attempt->facts.started_wall_ms = clock_ms(CLOCK_REALTIME);
+    launcher->used++;
+    launcher->untold = true;
+    if (too_late(request)) {
+        end_before_start(attempt);
+        return 0;
+    }
     ChildFault fault = start(launcher, attempt, fds, cgroup);
 
     bool runs = attempt->tree.pid > 0;
@@ -163,8 +186,6 @@ int attempt_start(Launcher *launcher, const LaunchMessage *request,
     launcher->running += runs;
     if (runs)
         attempt_deadline(launcher, attempt, request->time_ms);
-    launcher->used++;
-    launcher->untold = true;
     return 0;
 }
 

@@ -147,6 +147,7 @@ void start(Fixture *f, const Try *try)
         job.env = slice_of(try->env, strlen(try->env) + 1);
     RunOrder order = { .job = &job,
                        .document = SLICE_LITERAL("{\"id\":1}"),
+                       .lease_boot = try->lease_boot,
                        .children_now = try->children_now };
     runner_start(f->runner, &order);
     buf_done(&command);

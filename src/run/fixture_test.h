@@ -29,6 +29,7 @@ typedef struct Try {
     const char *env; /* one NAME=VALUE */
     const char *cwd;
     bool children_now;
+    int64_t lease_boot;
 } Try;
 
 /* With an empty runner, and with all jobs forgotten: the launcher leaves at once. */

@@ -235,6 +235,22 @@ static void a_job_that_outlives_the_lease_is_lost(void **state)
     forget(f, 2);
 }
 
+/* A daemon that was stopped sends what it had decided before: not even a job that needs
+ * but a moment may have it. */
+static void a_start_of_a_lease_that_is_over_is_not_made(void **state)
+{
+    Fixture *f = *state;
+    Try late = { .id = 1,
+                 .argv = { "echo", "ran" },
+                 .lease_boot = clock_now().boot_ms - 1 };
+    start(f, &late);
+    assert_int_equal(expect(f, RUN_STARTED, 1)->pid, 0); /* there is none */
+    const RunNews *lost = expect(f, RUN_LOST, 1);
+    assert_true(slice_is(buf_slice(&lost->text), "the lease of its node was over"));
+    expect_output(f, 1, OUTPUT_OUT, SLICE_LITERAL(""));
+    forget(f, 1);
+}
+
 /* A context that reads nothing and answers no one, with two jobs in hand. */
 static void give_two(Fixture *f, JobId first, uint32_t slot)
 {
@@ -350,6 +366,7 @@ int main(int argc, char **argv)
         RUN_TEST(an_end_while_no_daemon_is_there_is_told_once),
         RUN_TEST(jobs_lost_with_their_launcher_are_told),
         RUN_TEST(a_job_that_outlives_the_lease_is_lost),
+        RUN_TEST(a_start_of_a_lease_that_is_over_is_not_made),
         RUN_TEST(a_context_that_outlives_the_lease_is_lost),
         RUN_TEST(a_launcher_that_must_go_ends_its_jobs),
         RUN_TEST(a_launcher_without_descriptors_says_so),

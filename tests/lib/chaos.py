@@ -119,7 +119,7 @@ class Chaos:
         self.threads = collections.defaultdict(list)
         self.troubled = threading.Semaphore(2) # nodes at a time
         self.made = collections.Counter()
-        self.ends = 0 # of runs, as far as they were counted
+        self.ran = set() # markers of jobs that ended at least once
         self.log = open(self.place / "faults.log", "w", buffering=1)
 
     # --- life ----------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class Chaos:
     def add_jobs(self, number):
         luck = random.Random(f"{self.seed}/client/{number}")
         while not self.ended.is_set():
-            if self.serial - self.ends > self.backlog or self.serial >= self.most:
+            if self.open() > self.backlog or len(self.history.acknowledged) >= self.most:
                 self.ended.wait(0.05)
                 continue
             node = luck.choice(self.nodes)
@@ -294,7 +294,11 @@ class Chaos:
     def count_ends(self):
         with open(self.witness, "rb") as file:
             while not self.over.wait(0.1):
-                self.ends += sum(line.startswith(b"E") for line in file)
+                self.ran.update(line.split()[3] for line in file if line.startswith(b"E"))
+
+    def open(self):
+        """How many jobs wait: what was refused is none of them."""
+        return len(self.history.acknowledged) - len(self.ran)
 
     def sample(self):
         """Who renews its lease, who controls, and what finished jobs look like."""
