@@ -6,6 +6,8 @@
  *     limits spawn          posix_spawn of /bin/true and wait, one after the other
  *     limits spawn2         the same, two at a time
  *     limits echo           request-answer round trips over loopback TCP, two processes
+ *     limits answers        answers whatever it is sent with 600 bytes of HTTP, at a port
+ *                           that it prints, until it is killed: for bench/load
  *
  * Each prints one number. */
 #include <arpa/inet.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -155,6 +158,49 @@ static double limit_echo(void)
     return rate;
 }
 
+static void answer_one(int fd)
+{
+    static const char head[] = "HTTP/1.1 201 Created\r\nContent-Length: 600\r\n\r\n";
+    static char answer[sizeof head - 1 + 600];
+    char request[4096];
+    memcpy(answer, head, sizeof head - 1);
+    ssize_t got = read(fd, request, sizeof request);
+    if (got > 0 && write(fd, answer, sizeof answer) < 0)
+        die("answer");
+    if (got <= 0)
+        close(fd);
+}
+
+static void limit_answers(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t bytes = sizeof at;
+    int on = 1;
+    int poll = epoll_create1(0);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 512) ||
+        getsockname(listener, (struct sockaddr *)&at, &bytes))
+        die("listen");
+    struct epoll_event event = { .events = EPOLLIN, .data.fd = listener };
+    epoll_ctl(poll, EPOLL_CTL_ADD, listener, &event);
+    printf("%d\n", ntohs(at.sin_port));
+    fflush(stdout);
+    for (;;) {
+        struct epoll_event events[256];
+        int ready = epoll_wait(poll, events, 256, -1);
+        for (int i = 0; i < ready; i++) {
+            if (events[i].data.fd != listener) {
+                answer_one(events[i].data.fd);
+                continue;
+            }
+            event.data.fd = accept(listener, NULL, NULL);
+            setsockopt(event.data.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+            epoll_ctl(poll, EPOLL_CTL_ADD, event.data.fd, &event);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -169,6 +215,8 @@ int main(int argc, char **argv)
         printf("%.1f\n", limit_spawn(2));
     else if (strcmp(what, "echo") == 0)
         printf("%.1f\n", limit_echo());
+    else if (strcmp(what, "answers") == 0)
+        limit_answers();
     else
         return 2;
     return 0;
