@@ -61,7 +61,7 @@ hooks: ## let git run tools/check before each commit
 	git config core.hooksPath tools/hooks
 
 clean: ## remove what the targets above have built
-	rm -rf build/release build/asan build/clang build/fuzz build/coverage build/man build/peers
+	rm -rf build/release build/asan build/tsan build/clang build/fuzz build/coverage build/man build/peers
 	rm -f pawl pawl-launch
 	-@rmdir build 2>/dev/null || true
 

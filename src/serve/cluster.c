@@ -52,11 +52,12 @@ struct ClusterLink {
     _Atomic bool stop;
     Mailbox box; /* of ClusterNews, for the loop */
     pthread_mutex_t lock;
-    PeerFacts facts; /* under the lock: what the loop last said */
-    Buf loads;       /* likewise: what facts.loads is */
-    int64_t lease_ms;
-    uint64_t change; /* the thread's: the last that was told */
-    Gone *gone;      /* the thread's */
+    PeerFacts facts;  /* under the lock: what the loop last said */
+    Buf loads;        /* likewise: what facts.loads is */
+    int64_t lease_ms; /* likewise */
+    int64_t asked_ms; /* the thread's: the lease that the last renewal asked for */
+    uint64_t change;  /* the thread's: the last that was told */
+    Gone *gone;       /* the thread's */
     char host[64];
 
     int64_t lease_boot;   /* the loop's */
@@ -82,6 +83,7 @@ static Renewal renewal_of(ClusterLink *link, Buf *facts)
                         .controls = !link->facts.draining,
                         .facts = buf_slice(facts) };
     pthread_mutex_unlock(&link->lock);
+    link->asked_ms = renewal.lease_ms;
     return renewal;
 }
 
@@ -270,8 +272,8 @@ static ClusterNews *look(ClusterLink *link)
         link->change = last;
     }
     news->fenced = row.fenced || row.epoch != link->row.epoch;
-    news->lease_boot = begun + link->lease_ms - link->lease_ms / MARGIN_PARTS;
-    news->claims_boot = begun + link->lease_ms * 2 / 3;
+    news->lease_boot = begun + link->asked_ms - link->asked_ms / MARGIN_PARTS;
+    news->claims_boot = begun + link->asked_ms * 2 / 3;
     return news;
 }
 
@@ -293,7 +295,7 @@ static void wait_for_hint(ClusterLink *link, int64_t until_boot)
 /* Told with each look that fails, once that has gone on for a while. */
 static ClusterNews *tell_silence(const ClusterLink *link, int64_t since_boot)
 {
-    if (clock_now().boot_ms - since_boot < link->lease_ms / SILENT_PARTS)
+    if (clock_now().boot_ms - since_boot < link->asked_ms / SILENT_PARTS)
         return NULL;
     ClusterNews *news = MEM_NEW(ClusterNews);
     news->silent = true;
@@ -305,8 +307,8 @@ static void *link_run(void *context)
     ClusterLink *link = context;
     int64_t heard_boot = clock_now().boot_ms;
     while (!link->stop) {
-        int64_t pause_ms = link->lease_ms / RENEWALS;
         ClusterNews *news = look(link);
+        int64_t pause_ms = link->asked_ms / RENEWALS;
         if (news)
             heard_boot = clock_now().boot_ms;
         else

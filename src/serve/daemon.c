@@ -74,8 +74,10 @@ void daemon_call(Daemon *daemon, Call *call)
         call->done(call);
         return;
     }
+    bool gathers = call->kind == CALL_EVENT;
     mailbox_put_quiet(&daemon->calls, &call->mail);
-    if (!loop_comes(daemon, call))
+    /* From here on the call is not ours: it may be done, and freed. */
+    if (!gathers || !loop_comes(daemon))
         loop_wake(daemon);
 }
 

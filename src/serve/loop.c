@@ -37,10 +37,9 @@ void loop_wake(void *context)
 
 /* Those who were answered together ask together. While the disk works for some of them,
  * the others gather: one turn and one sync for many cost less than one for each. */
-bool loop_comes(const Daemon *daemon, const Call *call)
+bool loop_comes(const Daemon *daemon)
 {
-    return call->kind == CALL_EVENT && daemon->crowd >= CROWD_MIN &&
-           daemon->durable < daemon->asked;
+    return daemon->crowd >= CROWD_MIN && daemon->durable < daemon->asked;
 }
 
 static void journal_failed(const Daemon *daemon)

@@ -21,9 +21,9 @@ void loop_wake(void *daemon); /* any thread */
 /* Whether this thread is in the middle of a turn: then no one has to be woken. */
 bool loop_is_turning(void);
 
-/* Whether a turn will be taken soon without anyone being woken for this call: many ask,
- * and the loop will hear of the end of a sync that the call would have to wait for. */
-bool loop_comes(const Daemon *daemon, const Call *call);
+/* Whether a turn will be taken soon without anyone being woken for an event: many ask,
+ * and the loop will hear of the end of a sync that the event would have to wait for. */
+bool loop_comes(const Daemon *daemon);
 
 /* One turn with this call, on this thread. False if that is not possible just now: the
  * call was not taken. */

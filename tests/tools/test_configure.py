@@ -59,6 +59,11 @@ def test_new_options_start_afresh(configure):
     assert not left.exists()
 
 
+def test_the_thread_sanitizer_is_a_profile(configure):
+    [called] = configure("tsan")[1]
+    assert "-Db_sanitize=thread" in called and called.endswith(" build/tsan")
+
+
 def test_a_failure_is_shown_and_tried_again(configure):
     configure.broken.touch()
     status, _, said = configure("clang")
