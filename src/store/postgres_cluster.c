@@ -114,10 +114,17 @@ static OpResult fence(Postgres *pg, const Op *op)
     return changed ? OP_APPLIED : OP_LOST;
 }
 
+/* Who takes its jobs holds its row in share: to join meanwhile would be to read jobs as
+ * its own that are another's in a moment. Nor does it wait for that: its renewals would
+ * stand behind, and behind those the renewals of all. */
 static OpResult join_node(Postgres *pg, const Op *op, uint32_t node)
 {
     if (!lease_of(pg, node)->there)
         return OP_MISSING;
+    if (!is_free(pg, node)) {
+        link_fail(&pg->link, ERR_BUSY, PG_DOUBT);
+        return OP_LOST;
+    }
     param_int(&pg->params, node);
     param_int(&pg->params, (int64_t)op->count);
     int64_t changed = link_run(&pg->link,
@@ -141,14 +148,19 @@ static bool has_node(Postgres *pg, const char *sql, uint32_t node)
     return has;
 }
 
+/* And stays so to the end of the commit. One that joins just now is not. */
 static bool is_fenced(Postgres *pg, uint32_t node)
 {
-    return has_node(pg, "SELECT 1 FROM pawl.node WHERE number = $1::int8 AND fenced",
+    return has_node(pg,
+                    "SELECT 1 FROM pawl.node WHERE number = $1::int8 AND fenced"
+                    " FOR KEY SHARE SKIP LOCKED",
                     node);
 }
 
+#define STAYS_NOT "coalesce(flags, 0)::int8 & $3 = 0"
+
 /* What may have run first; ready jobs by the lanes of their owner, all others by itself,
- * as indexes have them. */
+ * as indexes have them. What another is about to change, it has. */
 static OpResult take(Postgres *pg, const Op *op, uint32_t node)
 {
     if (!is_fenced(pg, op->node))
@@ -159,11 +171,12 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
     param_int(&pg->params, JOB_STAYS);
     PGresult *result = link_query(
         &pg->link,
-        "SELECT id FROM ((SELECT 0 AS part, id FROM pawl.job_live WHERE state <> 2"
-        "  AND owner = $1::int8 AND coalesce(flags, 0)::int8 & $3 = 0 LIMIT $2)"
+        "SELECT id FROM (SELECT 0 AS part, id FROM (SELECT id FROM pawl.job_live"
+        "   WHERE state <> 2 AND owner = $1::int8 AND " STAYS_NOT
+        "   LIMIT $2 FOR UPDATE SKIP LOCKED) idle"
         " UNION ALL (SELECT 1, j.id FROM pawl.lane l CROSS JOIN LATERAL"
-        "  (SELECT id FROM pawl.job_live WHERE state = 2 AND lane = l.id"
-        "   AND coalesce(flags, 0)::int8 & $3 = 0 ORDER BY rank, dt, id LIMIT $2) j"
+        "  (SELECT id FROM pawl.job_live WHERE state = 2 AND lane = l.id AND " STAYS_NOT
+        "   ORDER BY rank, dt, id LIMIT $2 FOR UPDATE SKIP LOCKED) j"
         "  WHERE l.owner = $1::int8 LIMIT $2)) its ORDER BY part LIMIT $2",
         &pg->params);
     PgArray ids = { .type = PG_INT8 };

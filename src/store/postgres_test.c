@@ -319,6 +319,72 @@ static void a_row_that_is_not_as_it_was_known_is_read(void **state)
     assert_int_equal(scene_do(&scene, &op), OP_MISSING);
 }
 
+static void *commit_later(void *context)
+{
+    (void)context;
+    usleep(300000);
+    testserver_ask("COMMIT");
+    return NULL;
+}
+
+/* Read before another's commit and removed behind it: it must not come back. */
+static void a_row_that_another_removes_meanwhile_stays_removed(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    JobId id = scene_add_ready(&scene, "q");
+    Op ops[] = { scene_claim(&scene, id, 1), scene_finish(&scene, id, 1, JOB_DONE) };
+    Batch batch = { .number = 8, .node = SCENE_NODE, .ops = ops, .count = 2 };
+    OpResult results[2];
+    testserver_ask("BEGIN");
+    testserver_ask("DELETE FROM pawl.job_live");
+    assert_int_equal(pthread_create(&thread, NULL, commit_later, NULL), 0);
+    scene_commit(&scene, &batch, 1, results);
+    pthread_join(thread, NULL);
+    assert_int_equal(results[0], OP_MISSING);
+    assert_int_equal(results[1], OP_MISSING);
+    assert_string_equal(testserver_ask("SELECT count(*) FROM pawl.job_any"), "0");
+}
+
+static OpResult take_from(uint32_t node)
+{
+    Op op = scene_op(OP_TAKE, 0);
+    op.node = node;
+    op.count = 10;
+    return scene_do_as(&scene, SCENE_NODE + 1, &op);
+}
+
+#define SCENE_ROW "SELECT FROM pawl.node WHERE number = 3 FOR "
+
+/* A node that joins again would read as its own what is another's in a moment. */
+static void a_node_joins_before_or_after_its_jobs_are_taken(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    Op op = scene_op(OP_JOIN, 0);
+    Batch batch = { .node = SCENE_NODE, .ops = &op, .count = 1 };
+    op.count = 2;
+    assert_int_equal(SCENE_NODE, 3);
+    join(1);
+    scene_add_ready(&scene, "q");
+    testserver_ask("UPDATE pawl.node SET fenced = true");
+
+    testserver_ask("BEGIN");
+    testserver_ask(SCENE_ROW "KEY SHARE"); /* as who takes them */
+    assert_int_equal(scene.store->kind->commit(scene.store, &batch, 1, NULL, &why),
+                     ERR_UNAVAILABLE);
+    testserver_ask("COMMIT");
+
+    testserver_ask("BEGIN");
+    testserver_ask(SCENE_ROW "UPDATE"); /* as who joins */
+    assert_int_equal(take_from(SCENE_NODE), OP_LOST);
+    testserver_ask("COMMIT");
+    assert_int_equal(take_from(SCENE_NODE), OP_APPLIED);
+    assert_int_equal(scene.store->kind->commit(scene.store, &batch, 1, NULL, &why),
+                     ERR_OK);
+    assert_int_equal(take_from(SCENE_NODE), OP_LOST);
+}
+
 static Err load_lanes(Error *why)
 {
     Loaded loaded = { 0 };
@@ -433,6 +499,8 @@ int main(void)
         ROW(a_renewal_waits_for_no_commit),
         ROW(a_joined_node_knows_its_rows),
         ROW(a_row_that_is_not_as_it_was_known_is_read),
+        ROW(a_row_that_another_removes_meanwhile_stays_removed),
+        ROW(a_node_joins_before_or_after_its_jobs_are_taken),
         ROW(a_server_that_went_back_gives_no_jobs),
         ROW(asking_for_a_read_point_makes_none),
         ROW(another_cluster_is_refused),
