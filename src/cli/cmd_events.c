@@ -48,7 +48,7 @@ static void take_line(const Events *events, Slice line)
     Slice mark = SLICE_LITERAL("data: {\"");
     Doc *event = NULL;
     if (slice_is(line, "event: reset"))
-        cli_note("some events were missed");
+        cli_note("some events may have been missed");
     if (!slice_starts(line, mark))
         return;
     line = slice_from(line, strlen("data: "));

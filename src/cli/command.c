@@ -292,7 +292,8 @@ const Command commands[] = {
         .detail =
             "One line for each change: when, added, started, finished or changed, the "
             "job, its state and its type. --json prints CloudEvents, one per line. The "
-            "daemon keeps the last 16,384 changes since its start.",
+            "daemon keeps the last 16,384 changes since its start. On a shared store "
+            "all nodes are heard.",
         .options = { events_options },
         .need = NEED_SERVER,
         .operand = OPERAND_NONE,

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "run/output.h"
 #include "serve/claim_read.h"
+#include "serve/far_events.h"
 #include "serve/inside.h"
 #include "serve/relay.h"
 #include "json/json_in.h"
@@ -40,6 +41,7 @@ struct Afar {
     uint64_t token;
     Buf erased; /* Erased, to be told */
     int64_t erase_boot;
+    FarEvents *events;
     size_t open; /* tasks that are not done */
     bool closed;
 };
@@ -52,7 +54,13 @@ Afar *afar_new(Daemon *daemon)
     afar->box.wake = daemon->answers.wake;
     afar->box.wake_context = daemon;
     afar->token = (uint64_t)clock_now().wall_ms << 16; /* unlike those of a life before */
+    afar->events = far_events_new(daemon, afar);
     return afar;
+}
+
+FarEvents *afar_events(const Afar *afar)
+{
+    return afar->events;
 }
 
 /* --- Asking --------------------------------------------------------------------------
@@ -73,7 +81,7 @@ static void unreachable(Call *call, const char *sysid)
     refuse(call, ERR_UNAVAILABLE, "node_unreachable", text);
 }
 
-static void post(Afar *afar, uint32_t to, const AfarText *text)
+void afar_post(Afar *afar, uint32_t to, const AfarText *text)
 {
     Buf packed = { 0 };
     afar_pack(&packed, text);
@@ -102,7 +110,7 @@ void afar_take(Afar *afar, Call *call)
                         .call = call };
         question->text.token = ++afar->token;
         map_put(&afar->sent, afar->token, sent);
-        post(afar, to->number, &question->text);
+        afar_post(afar, to->number, &question->text);
     }
 }
 
@@ -251,7 +259,7 @@ static void answer(Afar *afar, Task *task)
     text->why = slice_text(call->why.text);
     text->out = buf_slice(&task->out);
     if (!afar->closed)
-        post(afar, task->from, text);
+        afar_post(afar, task->from, text);
     afar->open--;
     buf_done(&task->out);
     arena_done(&task->call.arena);
@@ -286,7 +294,7 @@ static void tell_erased(Afar *afar, Now now)
     AfarText text = { .kind = AFAR_ERASE, .body = slice_of(afar->erased.data, bytes) };
     for (size_t i = 0; i < all->count; i++)
         if (!all->list[i].fenced) /* one that is away reads it when it is back */
-            post(afar, all->list[i].number, &text);
+            afar_post(afar, all->list[i].number, &text);
     afar->erased.bytes -= bytes;
     memmove(afar->erased.data, afar->erased.data + bytes, afar->erased.bytes);
     afar->erase_boot = now.boot_ms + ERASE_EVERY_MS;
@@ -317,6 +325,9 @@ bool afar_letter(Afar *afar, const Effect *effect)
     case AFAR_FINISH:
         take_question(afar, effect->owner, &text);
         return true;
+    case AFAR_EVENTS:
+        far_events_asked(afar->events, effect->owner, &text);
+        return true;
     case AFAR_ERASE:
         erase(afar, text.body);
         return true;
@@ -332,6 +343,8 @@ void afar_collect(Afar *afar, Now now)
     answer_mail(afar, mailbox_take(&afar->box));
     expire(afar, now);
     tell_erased(afar, now);
+    if (!afar->closed)
+        far_events_collect(afar->events, now);
 }
 
 void afar_refuse(Afar *afar)
@@ -354,6 +367,7 @@ void afar_free(Afar *afar)
     afar_refuse(afar);
     while (afar->open) /* each is refused, if it was not done */
         answer_mail(afar, mailbox_wait(&afar->box, -1));
+    far_events_free(afar->events);
     mailbox_done(&afar->box);
     buf_done(&afar->erased);
     mem_free(afar);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afar.h - questions to the daemons of other nodes: what a job printed there, and words
- * of pull workers about jobs that another node gave them.
+/* afar.h - questions to the daemons of other nodes: what a job printed there, what
+ * happened there, and words of pull workers about jobs that another node gave them.
  *
  * They travel as letters through the store (EVENT_POST) and are answered the same way,
  * each piece of bounded size. A letter may be lost with the node it went to: then, and if
@@ -36,8 +36,13 @@ void afar_take(Afar *afar, Call *call);
 /* What came from another daemon; false: it is for others to read. */
 bool afar_letter(Afar *afar, const Effect *effect);
 
+struct FarEvents *afar_events(const Afar *afar);
+
 /* The job is gone: what other nodes have kept of its attempts goes, too. */
 void afar_erased(Afar *afar, JobId id, uint32_t attempts);
+
+/* A letter, while events are collected. */
+void afar_post(Afar *afar, uint32_t to, const AfarText *text);
 
 /* Answers become letters; who has waited for too long is told. */
 void afar_collect(Afar *afar, Now now);

@@ -19,6 +19,8 @@ static const FieldRow rows[] = {
     { 10, offsetof(AfarText, stream), FIELD_32 },
     { 11, offsetof(AfarText, from), FIELD_64 },
     { 12, offsetof(AfarText, next), FIELD_64 },
+    { 13, offsetof(AfarText, epoch), FIELD_64 },
+    { 14, offsetof(AfarText, more), FIELD_BOOL },
     { 40, offsetof(AfarText, tenant), FIELD_SLICE },
     { 41, offsetof(AfarText, body), FIELD_SLICE },
     { 42, offsetof(AfarText, problem), FIELD_SLICE },
@@ -36,7 +38,7 @@ Err afar_unpack(Slice packed, AfarText *out)
 {
     AfarText text = { 0 };
     if (fields_unpack(packed, &fields, &text) || (unsigned)text.kind < AFAR_LOG ||
-        (unsigned)text.kind > AFAR_ANSWER || text.stream >= AFAR_STREAMS)
+        (unsigned)text.kind > AFAR_EVENTS || text.stream >= AFAR_STREAMS)
         return ERR_CORRUPT;
     *out = text;
     return ERR_OK;

@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-#define AFAR_STREAMS 2 /* as OUTPUT_STREAMS */
+#define AFAR_STREAMS    2 /* as OUTPUT_STREAMS */
+#define AFAR_EVENTS_NOW 1 /* `from`, without an epoch: what happens from now on */
 
 /* Apart from RelayKind: both are letters of daemons. */
 typedef enum AfarKind {
@@ -19,6 +20,8 @@ typedef enum AfarKind {
     AFAR_FINISH,   /* likewise */
     AFAR_ERASE,    /* jobs that are gone: body, Erased ones; it has no answer */
     AFAR_ANSWER,
+    AFAR_EVENTS, /* what happened at your node behind event `from` of `epoch`; see
+                    far_events.h. `more`: the answer may wait until something does */
 } AfarKind;
 
 typedef struct Erased { /* as it lies in memory */
@@ -38,13 +41,16 @@ typedef struct AfarText {
     Slice tenant;
     bool bound; /* its jobs may name no other */
     Slice body;
+    /* EVENTS, and the answer to it */
+    uint64_t epoch;
+    bool more; /* ANSWER: there are more */
     /* ANSWER */
     Err err;
     Slice problem;
     Slice why;
     uint32_t stream; /* LOG: of which `out` is */
-    int64_t from;    /* LOG: offset of its first byte */
-    int64_t next;    /* LOG: where to go on */
+    int64_t from;    /* LOG: offset of its first byte. EVENTS: they are behind this one */
+    int64_t next;    /* LOG: where to go on. EVENTS: the last of them */
     Slice out;       /* RENEW, FINISH: a byte for each item, its ClaimStatus */
 } AfarText;
 

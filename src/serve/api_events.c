@@ -1,33 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_events.c - see api_events.h.
  *
- * A stream looks at the daemon's log of events each time the server asks it for bytes and
- * it has none: about ten times a second while nothing happens. */
+ * A stream looks for events each time the server asks it for bytes and it has none: about
+ * ten times a second while nothing happens. */
 #include "serve/api_events.h"
 
+#include "serve/afar.h"
 #include "serve/api_common.h"
-#include "serve/event_log.h"
+#include "serve/event_listener.h"
+
+#include <assert.h>
 
 #define STREAM_TYPE "text/event-stream"
 #define ALIVE_MS    (15 * MS_PER_S) /* a comment after so long a silence */
 
-/* What was asked for. */
+/* What was asked for, and where it begins. */
 typedef struct EventsWanted {
     Slice tenant; /* empty: of all */
-    EventCursor cursor;
-    bool placed; /* the cursor was sent */
+    Slice last;   /* Last-Event-ID; empty: none */
     bool follow;
+    EventPlace *places; /* of who follows and was nowhere before */
+    size_t count;
+    size_t asked; /* which of them have been */
 } EventsWanted;
 
 typedef struct EventStream {
     Stream stream; /* must be first */
     Call call;
     char tenant[NAME_BYTES_MAX + 1];
-    bool follow;
+    EventListener listener; /* only the call touches it */
 
     pthread_mutex_t lock; /* of all below: HTTP and loop threads */
-    EventCursor cursor;
-    bool busy; /* the call is under way */
+    bool busy;            /* the call is under way */
     bool over;
     Buf ready;
     int64_t said_boot;
@@ -38,6 +42,7 @@ static void events_free(Stream *stream)
     EventStream *events = (EventStream *)stream;
     arena_done(&events->call.arena);
     buf_done(&events->ready);
+    event_listener_done(&events->listener);
     pthread_mutex_destroy(&events->lock);
     mem_free(events);
 }
@@ -46,11 +51,10 @@ static void events_free(Stream *stream)
 static void look(Call *call, Daemon *daemon)
 {
     EventStream *events = call->context;
-    const EventLog *log = daemon_events(daemon);
+    EventSources sources;
+    daemon_event_sources(daemon, &sources);
     pthread_mutex_lock(&events->lock);
-    bool more =
-        event_log_read(log, &events->cursor, slice_text(events->tenant), &events->ready);
-    events->over = !events->follow && !more;
+    events->over = !event_listener_read(&events->listener, &sources, &events->ready);
     pthread_mutex_unlock(&events->lock);
 }
 
@@ -101,30 +105,25 @@ static ssize_t events_read(Stream *stream, char *out, size_t max)
     return bytes;
 }
 
-/* Where a listener begins that names no event, on the loop thread: before it is answered,
- * so that it misses nothing from then on. */
-static void place(Call *call, Daemon *daemon)
-{
-    const Exchange *exchange = call->context;
-    EventsWanted *wanted = exchange->state;
-    const EventLog *log = daemon_events(daemon);
-    if (!wanted->placed)
-        wanted->cursor = wanted->follow ? event_log_now(log) : event_log_first(log);
-}
+/* --- Where it begins ------------------------------------------------------------------
+ */
 
-static void placed(Exchange *exchange, Call *call)
+static void begin(Exchange *exchange)
 {
     const EventsWanted *wanted = exchange->state;
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
     EventStream *events = MEM_NEW(EventStream);
+    EventListener *listener = &events->listener;
     memcpy(events->tenant, wanted->tenant.data ? wanted->tenant.data : "",
            wanted->tenant.bytes);
-    events->follow = wanted->follow;
-    events->cursor = wanted->cursor;
-    events->said_boot = clock_now().boot_ms;
+    listener->tenant = slice_text(events->tenant);
+    listener->follow = wanted->follow;
+    listener->begun_boot = events->said_boot = clock_now().boot_ms;
+    if (wanted->last.bytes) {
+        Err err = event_places_parse(wanted->last, &listener->places);
+        assert(!err); /* it was read before */
+    }
+    for (size_t i = 0; i < wanted->count; i++)
+        event_place_add(&listener->places, wanted->places[i].node, wanted->places[i].at);
     buf_add_text(&events->ready, ":\n\n"); /* so that the answer begins */
     events->stream.read = events_read;
     events->stream.free = events_free;
@@ -135,26 +134,95 @@ static void placed(Exchange *exchange, Call *call)
     exchange_stream(exchange, &events->stream, STREAM_TYPE);
 }
 
+/* Of a node that does not answer no one can say what is missed from now on. */
+static void placed_far(Exchange *exchange, Call *call)
+{
+    EventsWanted *wanted = exchange->state;
+    const AfarText *answer = &call->question->answer;
+    for (size_t i = 0; i < wanted->count; i++)
+        if (wanted->places[i].node == call->question->number)
+            wanted->places[i].at =
+                call->err ? (EventCursor){ EVENT_EPOCH_LOST, 0 }
+                          : (EventCursor){ answer->epoch, (uint64_t)answer->next };
+    if (--wanted->asked == 0)
+        begin(exchange);
+}
+
+static void ask_place(Exchange *exchange, uint32_t node)
+{
+    Call *call = exchange_call(exchange, CALL_AFAR, placed_far);
+    call->question = ARENA_NEW(&call->arena, Question);
+    call->question->number = node;
+    call->question->text = (AfarText){ .kind = AFAR_EVENTS, .from = AFAR_EVENTS_NOW };
+    exchange_send(exchange, call);
+}
+
+/* On the loop thread. */
+static void place(Call *call, Daemon *daemon)
+{
+    Exchange *exchange = call->context;
+    EventsWanted *wanted = exchange->state;
+    EventSources sources;
+    daemon_event_sources(daemon, &sources);
+    size_t peers = sources.peers ? sources.peers->count : 0;
+    wanted->places = arena_take(&call->arena, (peers + 1) * sizeof *wanted->places);
+    wanted->places[wanted->count++] =
+        (EventPlace){ .node = sources.number, .at = event_log_now(sources.own) };
+    for (size_t i = 0; i < peers; i++) {
+        const Neighbour *peer = &sources.peers->list[i];
+        if (peer->fenced)
+            continue;
+        wanted->asked += peer->alive;
+        wanted->places[wanted->count++] =
+            (EventPlace){ .node = peer->number,
+                          .at = { peer->alive ? 0 : EVENT_EPOCH_LOST, 0 } };
+    }
+}
+
+/* Each other node is asked where it is now, before the listener is answered: so that it
+ * misses nothing from then on. */
+static void placed(Exchange *exchange, Call *call)
+{
+    const EventsWanted *wanted = exchange->state;
+    if (call->err) {
+        exchange_failed(exchange, call);
+        return;
+    }
+    if (!wanted->asked) {
+        begin(exchange);
+        return;
+    }
+    size_t count = wanted->count;
+    for (size_t i = 0; i < count; i++)
+        if (!wanted->places[i].at.epoch)
+            ask_place(exchange, wanted->places[i].node);
+}
+
 void api_events(Exchange *exchange)
 {
     EventsWanted *wanted = ARENA_NEW(&exchange->arena, EventsWanted);
+    EventPlaces places = { 0 };
     Slice follow = exchange_param(exchange, "follow");
-    Slice last = exchange_header(exchange, "Last-Event-ID");
     if (!api_whose(exchange))
         return;
     wanted->tenant = exchange->whose;
-    if (follow.data && !slice_is(follow, "0") && !slice_is(follow, "1")) {
+    wanted->last = exchange_header(exchange, "Last-Event-ID");
+    wanted->follow = !slice_is(follow, "0");
+    exchange->state = wanted;
+    if (follow.data && wanted->follow && !slice_is(follow, "1")) {
         exchange_refuse(exchange, "invalid_value", "follow is 0 or 1");
         return;
     }
-    if (last.bytes && event_cursor_parse(last, &wanted->cursor)) {
+    if (wanted->last.bytes && event_places_parse(wanted->last, &places)) {
         exchange_refuse(exchange, "invalid_value",
                         "Last-Event-ID is not the id of an event");
         return;
     }
-    wanted->follow = !slice_is(follow, "0");
-    wanted->placed = last.bytes > 0;
-    exchange->state = wanted;
+    event_places_done(&places);
+    if (wanted->last.bytes || !wanted->follow) {
+        begin(exchange); /* behind what it had, or with the first that is kept */
+        return;
+    }
     Call *call = exchange_call(exchange, CALL_LOOK, placed);
     call->look = place;
     exchange_send(exchange, call);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "serve/claim_key.h"
 #include "serve/cluster.h"
+#include "serve/far_events.h"
 #include "serve/loop.h"
 #include "serve/processors.h"
 #include "serve/relay.h"
@@ -97,9 +98,15 @@ const Metrics *daemon_metrics(const Daemon *daemon)
     return daemon->metrics;
 }
 
-const EventLog *daemon_events(const Daemon *daemon)
+void daemon_event_sources(Daemon *daemon, EventSources *out)
 {
-    return &daemon->event_log;
+    *out = (EventSources){ .own = &daemon->event_log };
+    if (!daemon->cluster_link)
+        return;
+    out->number = cluster_owner(daemon);
+    out->peers = relay_neighbours(daemon);
+    out->hear = far_events_hear;
+    out->far = afar_events(relay_afar(daemon));
 }
 
 const NodeSettings *daemon_first_settings(const Daemon *daemon)
@@ -153,6 +160,15 @@ void daemon_state_changed(Daemon *daemon)
 
 /* --- opening, in order ------------------------------------------------------------ */
 
+/* Which start this is: of whatever node had this number before, too. A data directory
+ * counts its starts; and no two begin to count in the same second. */
+static uint64_t event_epoch(const Identity *identity)
+{
+    const uint64_t starts = 1 << 20;
+    uint64_t seconds = (uint64_t)(clock_now().wall_ms / MS_PER_S);
+    return seconds * starts + identity->epoch % starts;
+}
+
 static Err open_data(Daemon *daemon, Error *why)
 {
     const char *dir = daemon->options.data_dir;
@@ -170,7 +186,8 @@ static Err open_data(Daemon *daemon, Error *why)
     if (err)
         return err;
     err = identity_begin(dir, &daemon->identity, why);
-    event_log_init(&daemon->event_log, daemon->identity.epoch, daemon->identity.sysid);
+    event_log_init(&daemon->event_log, event_epoch(&daemon->identity),
+                   daemon->identity.sysid);
     return err ? err : claim_key_load(dir, &daemon->claim_key, why);
 }
 

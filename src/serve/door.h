@@ -16,6 +16,7 @@
 
 typedef struct Daemon Daemon;
 typedef struct Call Call;
+struct EventSources;
 
 typedef enum CallKind {
     CALL_EVENT, /* event: ADD, ADD_LINES, ACT or DEFINE; answered when it is durable */
@@ -80,10 +81,12 @@ void daemon_call(Daemon *daemon, Call *call);
  * may have been called when it returns. The caller holds no lock. */
 void daemon_call_here(Daemon *daemon, Call *call);
 
+/* For look(): what happens to jobs, here and at other nodes. */
+void daemon_event_sources(Daemon *daemon, struct EventSources *out);
+
 /* For look(): facts of the daemon, only on the loop thread. */
 Node *daemon_node(Daemon *daemon);
 const struct Metrics *daemon_metrics(const Daemon *daemon);
-const struct EventLog *daemon_events(const Daemon *daemon);
 
 /* The settings as the configuration gives them: what a setting goes back to. */
 const NodeSettings *daemon_first_settings(const Daemon *daemon);

@@ -5,7 +5,7 @@
 #include "pipeline/signals.h"
 #include "serve/alerts.h"
 #include "serve/claim_token.h"
-#include "serve/event_log.h"
+#include "serve/event_listener.h"
 #include "serve/metrics.h"
 #include "serve/settings.h"
 #include "store/memory.h"
@@ -433,9 +433,9 @@ bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)
     return slice_is(key, "declared");
 }
 
-const EventLog *daemon_events(const Daemon *daemon)
+void daemon_event_sources(Daemon *daemon, EventSources *out)
 {
-    return &daemon->event_log;
+    *out = (EventSources){ .own = &daemon->event_log };
 }
 
 const DaemonFacts *daemon_facts(const Daemon *daemon)

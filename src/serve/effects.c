@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "core/operation.h"
 #include "serve/control_run.h"
+#include "serve/far_events.h"
 #include "serve/handler_order.h"
 #include "serve/job_json.h"
 #include "serve/notices.h"
@@ -346,6 +347,8 @@ static void changed(Daemon *daemon, const Effect *effect)
 {
     metrics_changed(daemon->metrics, effect);
     event_log_add(&daemon->event_log, effect, clock_now().wall_ms);
+    if (daemon->cluster_link)
+        far_events_happened(afar_events(relay_afar(daemon)));
     log_change(daemon, effect);
     processors_changed(daemon, effect); /* before anyone hears that it is final */
     if (!state_in(effect->state, STATES_FINAL))

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event_log.h - what has happened to jobs lately, for those who listen.
  *
- * A ring of the last changes, as they became durable; only the loop thread touches it.
- * Written out, each is a server-sent event whose datum is a CloudEvents 1.0 object. Its
- * id names the daemon's start and the event's number: who has missed too much, or asks
- * after a restart, is told so by an event `reset`. */
+ * A ring of the last changes that this node decided, as they became durable; only the
+ * loop thread touches it. How they are written is in event_text.h, who reads them in
+ * event_listener.h. */
 #ifndef SERVE_EVENT_LOG_H
 #define SERVE_EVENT_LOG_H
 
 #include "core/effect.h"
 
 #define EVENT_LOG_ROWS 16384 /* kept; a power of two */
-#define EVENT_READ_MAX 1000  /* written at once */
 
 typedef struct EventRow {
     int64_t wall_ms;
@@ -25,7 +23,7 @@ typedef struct EventRow {
     int64_t wait_ms;
     int64_t run_ms;
     uint64_t count;
-    Slice tenant; /* names of the node: they live as long as it */
+    Slice tenant; /* in the log, names of the node: they live as long as it */
     Slice queue;
     Slice type;
 } EventRow;
@@ -43,7 +41,7 @@ void event_log_done(EventLog *log);
 /* EFFECT_CHANGED. */
 void event_log_add(EventLog *log, const Effect *effect, int64_t wall_ms);
 
-/* Where a listener stands: after this event. */
+/* Where a listener stands: behind this event of this start. */
 typedef struct EventCursor {
     uint64_t epoch;
     uint64_t number;
@@ -51,10 +49,11 @@ typedef struct EventCursor {
 
 EventCursor event_log_now(const EventLog *log);   /* nothing of what was */
 EventCursor event_log_first(const EventLog *log); /* everything that is kept */
-MUST_CHECK Err event_cursor_parse(Slice text, EventCursor *out); /* an event's id */
 
-/* Appends up to EVENT_READ_MAX events behind the cursor, of one tenant if it is named,
- * and moves it. False: that was all. */
-bool event_log_read(const EventLog *log, EventCursor *cursor, Slice tenant, Buf *out);
+/* Whether everything behind the cursor is still there. */
+bool event_log_keeps(const EventLog *log, EventCursor cursor);
+
+/* The event behind the cursor, which is kept; NULL: it has not happened yet. */
+const EventRow *event_log_behind(const EventLog *log, EventCursor cursor);
 
 #endif

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to jobs, told as it happens: server-sent events and `pawl events`."""
-import http.client
 import json
 import pathlib
 import subprocess
@@ -14,48 +13,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
+from lib.listener import Listener          # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def node():
     with Place() as place:
         yield place.daemon("--slots", "2").start()
-
-
-class Listener:
-    """Reads GET /events in a thread."""
-
-    def __init__(self, node, tenant, last=None, follow=1):
-        self.events, self.conn = [], http.client.HTTPConnection(*node.address(), timeout=90)
-        self.conn.request("GET", f"/api/v1/events?tenant={tenant}&follow={follow}",
-                          headers={"Last-Event-ID": last} if last else {})
-        self.answer = self.conn.getresponse()
-        assert self.answer.status == 200, self.answer.read()
-        assert self.answer.headers["Content-Type"] == "text/event-stream"
-        self.answer.readline() # the answer has begun: from now on nothing is missed
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        event = {}
-        try:
-            for line in self.answer:
-                name, _, value = line.decode().rstrip("\n").partition(": ")
-                if name in ("id", "event", "data"):
-                    event[name] = value
-                elif event:
-                    self.events.append(event)
-                    event = {}
-        except (OSError, ValueError, http.client.HTTPException):
-            pass
-
-    def types(self):
-        return [json.loads(event["data"])["type"].rpartition(".")[2]
-                for event in self.events if "event" not in event]
-
-    def until(self, count):
-        wait_for(lambda: len(self.events) >= count, 120, lambda: str(self.events))
-        return self.events
 
 
 def run(node, tenant):
