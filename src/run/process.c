@@ -144,6 +144,11 @@ void runner_erase(Runner *runner, JobId id, uint32_t attempts)
     sweeper_erase(runner->folders.sweeper, id, attempts);
 }
 
+void runner_sweep(Runner *runner, const char *path)
+{
+    sweeper_path(runner->folders.sweeper, path);
+}
+
 static void order_free(Order *order)
 {
     prepared_done(&order->prepared);

@@ -116,6 +116,9 @@ void runner_lease(Runner *runner, int64_t boot_ms);
 /* As output_erase, on another thread. */
 void runner_erase(Runner *runner, JobId id, uint32_t attempts);
 
+/* Likewise a file or folder (sweep_path). */
+void runner_sweep(Runner *runner, const char *path);
+
 typedef enum RunNewsKind {
     RUN_ADOPTED,  /* alive, or ended with its end to follow as RUN_ENDED/RUN_FAILED */
     RUN_LISTED,   /* all there was has been told */

@@ -9,6 +9,7 @@
 #include "base/pack.h"
 #include "base/text.h"
 #include "serve/cluster.h"
+#include "serve/leftovers.h"
 #include "serve/notices.h"
 #include "serve/notify.h"
 #include "serve/relay.h"
@@ -675,6 +676,7 @@ void daemon_collect(Daemon *daemon, Now now)
     take_runner(daemon);
     take_calls(daemon);
     notices_tick(daemon->notices, now);
+    leftovers_look(daemon->leftovers, now);
 }
 
 void daemon_collected_free(Daemon *daemon)

@@ -9,6 +9,7 @@
 #include "serve/claim_key.h"
 #include "serve/cluster.h"
 #include "serve/far_events.h"
+#include "serve/leftovers.h"
 #include "serve/loop.h"
 #include "serve/processors.h"
 #include "serve/relay.h"
@@ -363,6 +364,7 @@ static Err open_runner(Daemon *daemon, Error *why)
     daemon->warm.runner = daemon->runner;
     if (err)
         return err;
+    daemon->leftovers = leftovers_new(daemon);
     return adopt(daemon, why);
 }
 
@@ -592,6 +594,7 @@ static void free_memory(Daemon *daemon)
     alerts_free(daemon->alerts);
     security_close(daemon->security);
     notices_free(daemon->notices);
+    leftovers_free(daemon->leftovers);
     map_done(&daemon->waiters);
     map_done(&daemon->open_calls);
     map_done(&daemon->early_signals);

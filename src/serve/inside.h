@@ -66,8 +66,7 @@ struct Daemon {
     pthread_mutex_t turning; /* held by who takes a turn */
     int64_t armed_boot;      /* when the timer comes */
     _Atomic size_t crowd;    /* calls answered together the last time */
-    _Atomic uint64_t
-        asked; /* journal position up to which the writer was asked to sync */
+    _Atomic uint64_t asked;  /* journal position that the writer was asked to sync */
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t timer;
@@ -92,6 +91,7 @@ struct Daemon {
     struct Alerts *alerts;
     struct Security *security; /* tokens */
     struct Notices *notices;
+    struct Leftovers *leftovers;
     struct Relay *relay; /* words to other daemons: relay.h, afar.h */
 
     Mailbox calls;   /* from the doors */

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "serve/cluster.h"
+#include "serve/leftovers.h"
 #include "serve/settings.h"
 #include "serve/settle.h"
 
@@ -146,6 +147,8 @@ static int64_t next_wake(const Daemon *daemon)
         wait_ms = 100; /* waiters have deadlines of their own */
     if (cluster_awaits(daemon) && wait_ms > SETTLE_LOOK_MS)
         wait_ms = SETTLE_LOOK_MS;
+    if (leftovers_wake_boot(daemon->leftovers) - now.boot_ms < wait_ms)
+        wait_ms = leftovers_wake_boot(daemon->leftovers) - now.boot_ms;
     if (daemon->durable < daemon->asked && wait_ms > COMES_MS)
         wait_ms = COMES_MS;
     if ((daemon->stop || daemon->leaving) && wait_ms > 20)

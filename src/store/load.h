@@ -28,7 +28,7 @@ typedef enum LoadKind {
                       dt_ms, newest first; `cursor` is where the next page begins */
     LOAD_INBOX,    /* messages for the node `owner`, oldest first: `letters` */
     LOAD_IDS,      /* the jobs with the ids in `key` (8 bytes each, as they are in memory)
-                      that are there and, with an owner, its own */
+                      that are there, final ones too, and, with an owner, its own */
     LOAD_GROUP,    /* counts of the group `key` of tenant: `value`, a GroupCounts */
     LOAD_OWED,     /* the jobs that nodes owe (core/unique.h), as they are to be added */
 } LoadKind;

@@ -246,6 +246,9 @@ static void loads_ask_for_one_owner(Scene *scene)
     assert_int_equal(loaded(scene, listed), 2); /* the fifth is not its own */
     listed.owner = 0;
     assert_int_equal(loaded(scene, listed), 3);
+    JobId ended[] = { scene_add_in(scene, JOB_DONE), scene_add_in(scene, JOB_REJECTED) };
+    listed.key = slice_of((const char *)ended, sizeof ended);
+    assert_int_equal(loaded(scene, listed), 2);
 }
 
 static void timed_and_running_jobs_of_one_owner(Scene *scene)

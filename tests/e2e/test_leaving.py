@@ -3,9 +3,7 @@
 was told yes has a job, and who was told no has none."""
 import collections
 import pathlib
-import re
 import signal
-import subprocess
 import sys
 import threading
 
@@ -14,10 +12,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import Broken, NotSent, wait_for # noqa: E402
 from lib.cluster import LEASE, Cluster, Server # noqa: E402
 from lib.daemon import Place # noqa: E402
+from lib.nodes import fenced # noqa: E402
 
 CLIENTS = 8
 PATIENCE = 300 # seconds; a short lease on a busy machine, sanitizers
-SYSID = re.compile(r"event=node.joined sysid=(\S+)")
 
 
 class Clients:
@@ -92,14 +90,6 @@ def test_a_stop_comes_to_its_end_whoever_asks_meanwhile(place):
     clients.end()
     judge(clients, daemon.api(60))
     daemon.cleanup()
-
-
-def fenced(url, daemon):
-    sysid = SYSID.search(daemon.log()).group(1)
-    done = subprocess.run(
-        ["psql", "-AtXqc", f"SELECT fenced FROM pawl.node WHERE sysid = '{sysid}'", url],
-        capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout == "t\n"
 
 
 def test_a_node_that_begins_anew_has_told_the_truth(place):

@@ -96,3 +96,11 @@ def held(worker):
 def sysid_of(daemon):
     text = (daemon.data / "identity").read_text()
     return dict(line.split("=", 1) for line in text.splitlines())["sysid"]
+
+
+def fenced(url, daemon):
+    """Whether the store says that what it had is another's."""
+    done = subprocess.run(
+        ["psql", "-AtXqc", f"SELECT fenced FROM pawl.node WHERE sysid = '{sysid_of(daemon)}'",
+         url], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return done.stdout == "t\n"
