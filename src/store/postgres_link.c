@@ -332,6 +332,7 @@ void link_close(PgLink *link)
     link->conn = NULL;
     mem_free(link->url);
     link->url = NULL;
+    buf_done(&link->into);
 }
 
 /* --- Statements
@@ -506,9 +507,9 @@ static bool put(PgLink *link, const char *data, size_t bytes)
 /* Before anything else is said. */
 static void end_copy(PgLink *link)
 {
-    if (!link->into || link->err)
+    if (!link->into.bytes || link->err)
         return;
-    link->into = NULL;
+    buf_clear(&link->into);
     if (put(link, copy_trailer, sizeof copy_trailer) &&
         sent(link, PQputCopyEnd(link->conn, NULL) == 1))
         PQclear(finish(link));
@@ -524,14 +525,14 @@ static void begin_copy(PgLink *link, const char *into)
         PQclear(finish(link));
     buf_done(&sql);
     if (!link->err && put(link, copy_header, sizeof copy_header))
-        link->into = into;
+        buf_add_text(&link->into, into);
 }
 
 void link_copy(PgLink *link, const char *into, Buf *rows)
 {
     if (link->err || !rows->bytes)
         return;
-    if (link->into != into)
+    if (!slice_is(buf_slice(&link->into), into))
         begin_copy(link, into);
     for (size_t at = 0; at < rows->bytes && !link->err; at += COPY_PIECE_BYTES) {
         size_t left = rows->bytes - at;
@@ -599,7 +600,7 @@ static void begin_anew(PgLink *link)
     link->state[0] = '\0';
     link->failure[0] = '\0';
     link->committing = false;
-    link->into = NULL;
+    buf_clear(&link->into);
     link->untold = 0;
     Err err = link_connect(link, &why);
     if (err)
@@ -640,7 +641,7 @@ void link_rollback(PgLink *link)
     }
     Err err = link->err;
     link->err = ERR_OK;
-    link->into = NULL;
+    buf_clear(&link->into);
     link_script(link, "ROLLBACK");
     link->err = err ? err : link->err;
 }

@@ -31,7 +31,7 @@ typedef struct PgLink {
     char state[6];     /* its SQLSTATE; "" if the server did not say */
     char failure[256]; /* its words */
     bool committing;   /* COMMIT was sent: what failed since may have happened */
-    const char *into;  /* a bulk copy is open; NULL: none */
+    Buf into;          /* a bulk copy is open; empty: none */
     unsigned untold;   /* statements that were sent and whose answers were not read yet */
 } PgLink;
 
@@ -68,7 +68,7 @@ void link_script(PgLink *link, const char *sql);
 
 /* A bulk copy of rows (postgres_bind.h) into "pawl.result(job, data)"; empties them. It
  * stays open for more rows until anything else is said: so the server works on some while
- * others are still made. `into` outlives the transaction. */
+ * others are still made. */
 void link_copy(PgLink *link, const char *into, Buf *rows);
 
 /* Whether the failure is one that the same transaction may not meet again. */

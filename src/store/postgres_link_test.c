@@ -52,6 +52,20 @@ static PgLink link_to(const char *hosts)
     return (PgLink){ .url = mem_copy(url, strlen(url) + 1) };
 }
 
+static PgLink link_to_server(void)
+{
+    testserver_url(); /* starts it */
+    return link_to(testserver_directory());
+}
+
+static PgLink link_connected(void)
+{
+    Error why = { 0 };
+    PgLink link = link_to_server();
+    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    return link;
+}
+
 static void a_host_behind_a_silent_one_gets_its_try(void **state)
 {
     (void)state;
@@ -91,9 +105,7 @@ static void a_statement_without_an_answer_is_given_up(void **state)
 {
     (void)state;
     Error why = { 0 };
-    testserver_url();
-    PgLink link = link_to(testserver_directory());
-    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    PgLink link = link_connected();
     link.answer_ms = SHORT_MS;
     PQclear(link_single(&link, "SELECT pg_sleep(60)", NULL));
     assert_int_equal(link_single_end(&link, "sleep", &why), ERR_UNAVAILABLE);
@@ -109,9 +121,8 @@ static void a_lock_that_is_not_had_is_waited_for_elsewhere(void **state)
 {
     (void)state;
     Error why = { 0 };
-    testserver_url();
-    PgLink holder = link_to(testserver_directory());
-    PgLink link = link_to(testserver_directory());
+    PgLink holder = link_to_server();
+    PgLink link = link_to_server();
     link_begin(&holder, LINK_WRITE);
     link_script(&holder, "SELECT pg_advisory_xact_lock(7)");
     assert_int_equal(holder.err, ERR_OK);
@@ -148,9 +159,7 @@ static void is_given_up(SendMuch *send)
 {
     Error why = { 0 };
     Buf much = { 0 };
-    testserver_url();
-    PgLink link = link_to(testserver_directory());
-    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    PgLink link = link_connected();
     link_begin(&link, LINK_WRITE);
     link_script(&link, "CREATE TEMP TABLE much(bytes bytea)");
     assert_int_equal(link.err, ERR_OK);
@@ -193,8 +202,7 @@ static void a_commit_is_not_timed_by_the_server(void **state)
 {
     (void)state;
     Error why = { 0 };
-    testserver_url();
-    PgLink link = link_to(testserver_directory());
+    PgLink link = link_to_server();
     link_begin(&link, LINK_WRITE);
     link_script(&link,
                 "CREATE TEMP TABLE slow(n int4);"
@@ -221,8 +229,7 @@ static void what_travels_together_is_answered_by_the_last(void **state)
     (void)state;
     Error why = { 0 };
     PgParams params = { 0 };
-    testserver_url();
-    PgLink link = link_to(testserver_directory());
+    PgLink link = link_to_server();
     link_begin(&link, LINK_WRITE);
     link_later(&link, "CREATE TEMP TABLE seen(n int8)", NULL);
     for (int64_t i = 1; i <= 100; i++) {
@@ -246,12 +253,37 @@ static void what_travels_together_is_answered_by_the_last(void **state)
     link_close(&link);
 }
 
+/* Whatever lies at the place of its name by then. */
+static void rows_go_into_the_table_that_was_named(void **state)
+{
+    (void)state;
+    Error why = { 0 };
+    char into[16];
+    PgLink link = link_to_server();
+    link_begin(&link, LINK_WRITE);
+    link_script(&link, "CREATE TEMP TABLE t1(n int8); CREATE TEMP TABLE t2(n int8)");
+    for (int i = 1; i <= 2; i++) {
+        Buf rows = { 0 };
+        snprintf(into, sizeof into, "t%d", i);
+        copy_row(&rows, 1);
+        copy_int(&rows, PG_INT8, i);
+        link_copy(&link, into, &rows);
+        buf_done(&rows);
+    }
+    assert_int_equal(number_of(link_query(&link,
+                                          "SELECT sum(t1.n * 10 + t2.n)::int8"
+                                          " FROM t1, t2",
+                                          NULL)),
+                     12);
+    assert_int_equal(link_end(&link, "write", &why), ERR_OK);
+    link_close(&link);
+}
+
 static void nothing_behind_a_failure_is_carried_out(void **state)
 {
     (void)state;
     Error why = { 0 };
-    testserver_url();
-    PgLink link = link_to(testserver_directory());
+    PgLink link = link_to_server();
     link_begin(&link, LINK_WRITE);
     link_later(&link, "CREATE TABLE half(n int8)", NULL);
     link_later(&link, "SELECT 1 / 0", NULL);
@@ -273,9 +305,7 @@ static void a_commit_without_an_answer_may_have_happened(void **state)
 {
     (void)state;
     Error why = { 0 };
-    testserver_url();
-    PgLink link = link_to(testserver_directory());
-    assert_int_equal(link_connect(&link, &why), ERR_OK);
+    PgLink link = link_connected();
     link.answer_ms = SHORT_MS;
     link_begin(&link, LINK_WRITE);
     link_later(&link, "SELECT pg_sleep(60)", NULL);
@@ -296,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_statement_that_no_one_takes_is_given_up),
         cmocka_unit_test(a_commit_is_not_timed_by_the_server),
         cmocka_unit_test(what_travels_together_is_answered_by_the_last),
+        cmocka_unit_test(rows_go_into_the_table_that_was_named),
         cmocka_unit_test(nothing_behind_a_failure_is_carried_out),
         cmocka_unit_test(a_commit_without_an_answer_may_have_happened),
     };
