@@ -147,26 +147,39 @@ int64_t limits_capacity(const Machine *machine, Slice key)
     return capacity;
 }
 
-/* What the jobs that run hold of a key, without the one that is about to start. */
-static int64_t held_of(const Machine *machine, Slice key)
+static Loaded load_running(const Machine *machine)
 {
     Loaded running = { 0 };
     Load load = { .kind = LOAD_RUNNING };
-    int64_t held = 0;
     (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
+    return running;
+}
+
+/* What the jobs that run hold of a key: the sum of what each of their bookings counts. */
+static int64_t held_of(const Machine *machine, Slice key, int64_t (*count)(Slice value))
+{
+    Loaded running = load_running(machine);
+    int64_t held = 0;
     for (size_t i = 0; i < running.count; i++) {
         Slice rest = running.jobs[i].bookings;
         for (Slice value; list_next(&rest, &value);)
-            if (slice_equal(slice_cut(&value, '='), key) && !booking_has_items(value))
-                held += booking_amount(value);
+            if (slice_equal(slice_cut(&value, '='), key))
+                held += count(value);
     }
     loaded_done(&running);
     return held;
 }
 
-static int64_t items_in(Slice value)
+static int64_t amount_in(Slice value)
+{
+    return booking_has_items(value) ? 0 : booking_amount(value);
+}
+
+static int64_t all_in(Slice value)
 {
     int64_t count = 0;
+    if (!booking_has_items(value))
+        return booking_amount(value);
     for (; value.bytes; count++)
         (void)slice_cut(&value, ',');
     return count;
@@ -174,28 +187,14 @@ static int64_t items_in(Slice value)
 
 int64_t limits_held(const Machine *machine, Slice key)
 {
-    Loaded running = { 0 };
-    Load load = { .kind = LOAD_RUNNING };
-    int64_t held = 0;
-    (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
-    for (size_t i = 0; i < running.count; i++) {
-        Slice rest = running.jobs[i].bookings;
-        for (Slice value; list_next(&rest, &value);)
-            if (slice_equal(slice_cut(&value, '='), key))
-                held +=
-                    booking_has_items(value) ? items_in(value) : booking_amount(value);
-    }
-    loaded_done(&running);
-    return held;
+    return held_of(machine, key, all_in);
 }
 
 /* Whether a job that runs holds this item of a key: then it is `*out_holder`. */
 static bool item_is_held(const Machine *machine, Slice key, Slice item, JobId *out_holder)
 {
-    Loaded running = { 0 };
-    Load load = { .kind = LOAD_RUNNING };
+    Loaded running = load_running(machine);
     bool held = false;
-    (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
     for (size_t i = 0; i < running.count && !held; i++) {
         Slice rest = running.jobs[i].bookings;
         for (Slice value; !held && list_next(&rest, &value);) {
@@ -250,7 +249,7 @@ static void check_booking(World *world, const Machine *machine, Slice booking)
     if (!looked.value.data || resource_unpack(looked.value, &def)) {
         violate(world, "I14", SLICE_FMT " is booked, but not defined", SLICE_ARG(key));
     } else {
-        int64_t held = held_of(machine, key);
+        int64_t held = held_of(machine, key, amount_in);
         /* Items that left the list are held by those who have them, beside the list. */
         bool counted = def.kind == RESOURCE_QUANTITY && !booking_has_items(value);
         if (counted && held + booking_amount(value) > def.quantity)
@@ -266,10 +265,8 @@ static void check_booking(World *world, const Machine *machine, Slice booking)
 
 uint32_t limits_running(const Machine *machine, Slice tenant, Slice queue)
 {
-    Loaded running = { 0 };
-    Load load = { .kind = LOAD_RUNNING };
+    Loaded running = load_running(machine);
     uint32_t count = 0;
-    (void)!machine->decided->kind->load(machine->decided, &load, &running, NULL);
     for (size_t i = 0; i < running.count; i++)
         count += slice_equal(running.jobs[i].tenant, tenant) &&
                  slice_equal(running.jobs[i].queue, queue);

@@ -2,19 +2,16 @@
 /* mailbox.c - see mailbox.h. */
 #include "base/mailbox.h"
 
+#include "base/wait.h"
+
 #include <errno.h>
-#include <time.h>
 
 void mailbox_init(Mailbox *box)
 {
     *box = (Mailbox){ 0 };
     box->last = &box->first;
     pthread_mutex_init(&box->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&box->filled, &attributes);
-    pthread_condattr_destroy(&attributes);
+    wait_init(&box->filled);
 }
 
 void mailbox_done(Mailbox *box)
@@ -64,22 +61,9 @@ Mail *mailbox_take(Mailbox *box)
     return first;
 }
 
-static struct timespec deadline_after(int64_t timeout_ms)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += timeout_ms / 1000;
-    at.tv_nsec += timeout_ms % 1000 * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_nsec -= 1000000000;
-        at.tv_sec++;
-    }
-    return at;
-}
-
 Mail *mailbox_wait(Mailbox *box, int64_t timeout_ms)
 {
-    struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+    struct timespec deadline = wait_end(timeout_ms);
     pthread_mutex_lock(&box->lock);
     while (!box->first && !box->closed) {
         int failed = timeout_ms < 0

@@ -17,8 +17,12 @@ typedef struct Slice {
 } Slice;
 
 #define SLICE_LITERAL(text) ((Slice){ "" text, sizeof(text) - 1 })
-#define SLICE_FMT           "%.*s"
-#define SLICE_ARG(slice)    (int)(slice).bytes, (slice).data ? (slice).data : ""
+#define SLICE_INIT(text)                                                                 \
+    {                                                                                    \
+        "" text, sizeof(text) - 1                                                        \
+    } /* the same in static tables */
+#define SLICE_FMT        "%.*s"
+#define SLICE_ARG(slice) (int)(slice).bytes, (slice).data ? (slice).data : ""
 
 static inline Slice slice_of(const char *data, size_t bytes)
 {
@@ -70,6 +74,16 @@ static inline Slice slice_copy(Arena *arena, Slice a)
 {
     return a.bytes ? (Slice){ arena_copy(arena, a.data, a.bytes), a.bytes }
                    : (Slice){ NULL, 0 };
+}
+
+/* What a digit of a hexadecimal number counts; -1: it is none. */
+static inline int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* NUL-terminated copy, for system calls. */

@@ -274,6 +274,27 @@ void cli_print(const Buf *text)
         fwrite(text->data, 1, text->bytes, stdout);
 }
 
+void cli_print_list(const Cli *cli, const Doc *page, const ListShape *shape)
+{
+    Table table;
+    Buf out = { 0 };
+    table_init(&table, shape->columns, shape->column_count);
+    const Doc *item = doc_first(doc_get(page, "items"));
+    for (; item; item = doc_next(item))
+        shape->add_row(&table, item);
+    if (cli->json) {
+        doc_write(page, &out);
+        buf_add_char(&out, '\n');
+    } else if (table_rows(&table)) {
+        table_print(&table, &cli->out, &out);
+    } else {
+        cli_note("%s", shape->none);
+    }
+    cli_print(&out);
+    buf_done(&out);
+    table_done(&table);
+}
+
 void cli_note(const char *format, ...)
 {
     va_list list;

@@ -10,6 +10,7 @@
 #include "cli/exit.h"
 #include "cli/options.h"
 #include "cli/reply.h"
+#include "cli/table.h"
 #include "cli/term.h"
 
 #include "base/finding.h"
@@ -104,6 +105,15 @@ void cli_job_path(Buf *out, const char *id, const char *rest);
 /* One JSON text to stdout, ended by exactly one newline. */
 void cli_print_json(Slice json);
 void cli_print(const Buf *text);
+
+/* The items of a page as a table; under --json the page as it is. */
+typedef struct ListShape {
+    const Column *columns;
+    size_t column_count;
+    void (*add_row)(Table *table, const Doc *item);
+    const char *none; /* said when there are no items */
+} ListShape;
+void cli_print_list(const Cli *cli, const Doc *page, const ListShape *shape);
 
 /* A line to stderr: "pawl: ...". */
 void cli_note(const char *format, ...) PRINTF_LIKE(1, 2);

@@ -45,31 +45,17 @@ static void make_path(const Cli *cli, Buf *path)
 int cmd_audit(Cli *cli)
 {
     Doc *page = NULL;
-    Table table;
     Buf path = { 0 };
-    Buf out = { 0 };
     make_path(cli, &path);
     int code = cli_get(cli, buf_cstr(&path), &page);
     buf_done(&path);
     if (code)
         return code;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
-    const Doc *row = doc_first(doc_get(page, "items"));
-    for (; row; row = doc_next(row))
-        add_row(&table, row);
-    if (cli->json) {
-        doc_write(page, &out);
-        buf_add_char(&out, '\n');
-    } else if (table_rows(&table)) {
-        table_print(&table, &cli->out, &out);
-    } else {
-        cli_note("nobody has changed anything");
-    }
-    cli_print(&out);
+    cli_print_list(cli, page,
+                   &(ListShape){ columns, sizeof columns / sizeof *columns, add_row,
+                                 "nobody has changed anything" });
     if (!cli->json && doc_text(page, "next_cursor").bytes)
         cli_note("there are older ones: --limit N shows more");
-    buf_done(&out);
-    table_done(&table);
     doc_free(page);
     return CLI_DONE;
 }

@@ -77,26 +77,12 @@ static void add_row(Table *table, const Doc *item)
 static int ls(Cli *cli)
 {
     Doc *page = NULL;
-    Table table;
-    Buf out = { 0 };
     int code = cli_get(cli, PROCESSORS_PATH, &page);
     if (code)
         return code;
-    table_init(&table, ls_columns, sizeof ls_columns / sizeof *ls_columns);
-    const Doc *item = doc_first(doc_get(page, "items"));
-    for (; item; item = doc_next(item))
-        add_row(&table, item);
-    if (cli->json) {
-        doc_write(page, &out);
-        buf_add_char(&out, '\n');
-    } else if (table_rows(&table)) {
-        table_print(&table, &cli->out, &out);
-    } else {
-        cli_note("no processors");
-    }
-    cli_print(&out);
-    buf_done(&out);
-    table_done(&table);
+    cli_print_list(cli, page,
+                   &(ListShape){ ls_columns, sizeof ls_columns / sizeof *ls_columns,
+                                 add_row, "no processors" });
     doc_free(page);
     return CLI_DONE;
 }

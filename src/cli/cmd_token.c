@@ -51,26 +51,14 @@ static void add_row(Table *table, const Doc *token)
 static int ls(Cli *cli)
 {
     Doc *page = NULL;
-    Table table;
-    Buf out = { 0 };
     int code = cli_get(cli, TOKENS_PATH "?limit=1000", &page);
     if (code)
         return code;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
-    const Doc *item = doc_first(doc_get(page, "items"));
-    for (; item; item = doc_next(item))
-        add_row(&table, item);
-    if (cli->json) {
-        doc_write(page, &out);
-        buf_add_char(&out, '\n');
-    } else if (table_rows(&table)) {
-        table_print(&table, &cli->out, &out);
-    } else {
-        cli_note("no tokens: the daemon serves its own user and root, and no one else");
-    }
-    cli_print(&out);
-    buf_done(&out);
-    table_done(&table);
+    cli_print_list(
+        cli, page,
+        &(ListShape){
+            columns, sizeof columns / sizeof *columns, add_row,
+            "no tokens: the daemon serves its own user and root, and no one else" });
     doc_free(page);
     return CLI_DONE;
 }

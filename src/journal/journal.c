@@ -10,6 +10,7 @@
 #include "journal/writer.h"
 
 #include "base/lock.h"
+#include "base/wait.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LOCK_NAME "lock"
@@ -90,15 +90,6 @@ static Err lock_dir(Journal *journal, Error *why)
     return ERR_OK;
 }
 
-static void cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 static Journal *journal_new(const JournalOptions *options)
 {
     Journal *journal = MEM_NEW(Journal);
@@ -116,8 +107,8 @@ static Journal *journal_new(const JournalOptions *options)
     journal->reader.walk = WALK_NONE;
     pthread_mutex_init(&journal->lock, NULL);
     pthread_mutex_init(&journal->read_lock, NULL);
-    cond_init(&journal->work);
-    cond_init(&journal->settled);
+    wait_init(&journal->work);
+    wait_init(&journal->settled);
     return journal;
 }
 
@@ -220,19 +211,6 @@ void journal_flush_here(Journal *journal)
 
 /* --- Waiting and asking ---------------------------------------------------- */
 
-static struct timespec deadline_after(int64_t timeout_ms)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += timeout_ms / 1000;
-    at.tv_nsec += timeout_ms % 1000 * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_nsec -= 1000000000;
-        at.tv_sec++;
-    }
-    return at;
-}
-
 /* One wait for the writer to have done something; holds the lock. */
 static Err wait_settled(Journal *journal, const struct timespec *deadline)
 {
@@ -246,7 +224,7 @@ Err journal_wsync(Journal *journal, uint64_t position, int64_t timeout_ms)
 {
     if (position > journal->end)
         return ERR_INVALID;
-    struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+    struct timespec deadline = wait_end(timeout_ms);
     Err err = ERR_OK;
     pthread_mutex_lock(&journal->lock);
     while (journal->durable < position && !journal->failed && !err) {
@@ -289,7 +267,7 @@ uint64_t journal_room(Journal *journal)
 
 Err journal_make_room(Journal *journal, uint64_t bytes, int64_t timeout_ms)
 {
-    struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+    struct timespec deadline = wait_end(timeout_ms);
     Err err = ERR_OK;
     if (bytes > RECORD_BODY_BYTES_MAX + JOURNAL_SEGMENT_BYTES)
         return ERR_LIMIT;

@@ -59,9 +59,7 @@ void api_alerts(Exchange *exchange)
 {
     if (!api_whose(exchange))
         return;
-    Call *call = exchange_call(exchange, CALL_LOOK, reply_out);
-    call->look = look_at_alerts;
-    exchange_send(exchange, call);
+    exchange_look(exchange, look_at_alerts, reply_out);
 }
 
 /* --- Notices that have not arrived ----------------------------------------------------
@@ -128,9 +126,7 @@ void api_notices(Exchange *exchange)
     list->tenant = api_tenant(exchange, "default");
     if (!list->tenant.data || !api_list_page(exchange, &list->page))
         return;
-    Call *call = exchange_call(exchange, CALL_READ, reply_out);
-    call->read = read_notices;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_notices, reply_out);
 }
 
 /* --- Rules ----------------------------------------------------------------------------
@@ -213,9 +209,7 @@ static void rules_read(Exchange *exchange, Call *call)
 
 static void show(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, rules_read);
-    call->read = read_rules;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_rules, rules_read);
 }
 
 void api_alert_rules(Exchange *exchange)
@@ -312,9 +306,7 @@ void api_alert_rule_put(Exchange *exchange)
     putting->value = slice_copy(&exchange->arena, buf_slice(&packed));
     buf_done(&packed);
     exchange->state = putting;
-    Call *call = exchange_call(exchange, CALL_READ, put_it);
-    call->read = read_there;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_there, put_it);
 }
 
 static void deleted(Exchange *exchange, Call *call)
@@ -349,7 +341,5 @@ void api_alert_rule_delete(Exchange *exchange)
     const Subject *subject = subject_of(exchange, exchange->parts[0]);
     if (!subject || is_declared(exchange, subject))
         return;
-    Call *call = exchange_call(exchange, CALL_READ, delete_it);
-    call->read = read_there;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_there, delete_it);
 }

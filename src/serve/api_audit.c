@@ -133,7 +133,5 @@ void api_audit(Exchange *exchange)
     asking->target = exchange_param(exchange, "target");
     asking->tenant = exchange_param(exchange, "of");
     exchange->state = asking;
-    Call *call = exchange_call(exchange, CALL_READ, rows_read);
-    call->read = read_rows;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_rows, rows_read);
 }

@@ -184,9 +184,7 @@ static void claimed(Exchange *exchange, Call *call)
         reply_jobs(exchange);
         return;
     }
-    Call *read = exchange_call(exchange, CALL_READ, jobs_read);
-    read->read = read_jobs;
-    exchange_send(exchange, read);
+    exchange_read(exchange, read_jobs, jobs_read);
 }
 
 static void send_claim(Exchange *exchange)

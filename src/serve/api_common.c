@@ -6,7 +6,10 @@
 #include "serve/job_json.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <strings.h>
+
+#define LOCATION_BYTES (QUEUE_NAME_BYTES_MAX + 64) /* the longest name there is */
 
 #define PREFIX_CHARS_MIN 6
 #define CANDIDATES_MAX   5
@@ -233,9 +236,7 @@ void api_with_job(Exchange *exchange, void (*then)(Exchange *exchange))
     }
     prefix->then = then;
     exchange->state = prefix;
-    Call *call = exchange_call(exchange, CALL_READ, candidates_read);
-    call->read = read_candidates;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_candidates, candidates_read);
 }
 
 bool call_load_job(Call *call, Store *store, JobId id)
@@ -265,14 +266,20 @@ static void read_job(Call *call, Store *store)
 
 void api_load_job(Exchange *exchange, Step *then)
 {
-    Call *call = exchange_call(exchange, CALL_READ, then);
-    call->read = read_job;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_job, then);
 }
 
 JobId api_added_id(const Call *call, uint64_t k)
 {
     return call->added ? call->added[k].id : id_from_count(call->first + k, call->node);
+}
+
+void api_created(Exchange *exchange, const char *things, Slice name)
+{
+    char location[LOCATION_BYTES];
+    snprintf(location, sizeof location, API_PATH "/%s/" SLICE_FMT, things,
+             SLICE_ARG(name));
+    exchange_add_header(exchange, "Location", location);
 }
 
 void api_reply_job(Exchange *exchange, Call *call)

@@ -63,6 +63,9 @@ bool call_load_job(Call *call, Store *store, JobId id);
 /* The id of job k of an ADD: new, or the one that was there. */
 JobId api_added_id(const Call *call, uint64_t k);
 
+/* Where what was made just now is found: API_PATH/things/name. */
+void api_created(Exchange *exchange, const char *things, Slice name);
+
 /* 200 with the bare job: the last step of many handlers. */
 void api_reply_job(Exchange *exchange, Call *call);
 

@@ -66,15 +66,11 @@ static void looked(Exchange *exchange, Call *call)
         exchange_failed(exchange, call);
         return;
     }
-    Call *next = exchange_call(exchange, CALL_READ, reply_lock);
-    next->read = read_lock;
-    exchange_send(exchange, next);
+    exchange_read(exchange, read_lock, reply_lock);
 }
 
 void api_controller_get(Exchange *exchange)
 {
     exchange->state = ARENA_NEW(&exchange->arena, LockLook);
-    Call *call = exchange_call(exchange, CALL_LOOK, looked);
-    call->look = look_at_interval;
-    exchange_send(exchange, call);
+    exchange_look(exchange, look_at_interval, looked);
 }

@@ -223,7 +223,5 @@ void api_events(Exchange *exchange)
         begin(exchange); /* behind what it had, or with the first that is kept */
         return;
     }
-    Call *call = exchange_call(exchange, CALL_LOOK, placed);
-    call->look = place;
-    exchange_send(exchange, call);
+    exchange_look(exchange, place, placed);
 }

@@ -763,9 +763,7 @@ static void facts_read(Exchange *exchange, Call *call)
         exchange_failed(exchange, call);
         return;
     }
-    Call *next = exchange_call(exchange, CALL_LOOK, node_looked_at);
-    next->look = look_at_node;
-    exchange_send(exchange, next);
+    exchange_look(exchange, look_at_node, node_looked_at);
 }
 
 static void explain(Exchange *exchange)
@@ -773,9 +771,7 @@ static void explain(Exchange *exchange)
     ExplainFacts *facts = ARENA_NEW(&exchange->arena, ExplainFacts);
     facts->wall_ms = clock_now().wall_ms;
     exchange->state = facts;
-    Call *call = exchange_call(exchange, CALL_READ, facts_read);
-    call->read = read_facts;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_facts, facts_read);
 }
 
 void api_job_explain(Exchange *exchange)

@@ -113,9 +113,7 @@ static void reply_group(Exchange *exchange, Call *call)
 
 static void load_group(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, reply_group);
-    call->read = read_group;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_group, reply_group);
 }
 
 void api_group_get(Exchange *exchange)

@@ -163,9 +163,7 @@ static void reply_found(Exchange *exchange, Call *call)
 
 static void show(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, reply_found);
-    call->read = read_newest;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_newest, reply_found);
 }
 
 void api_handler_get(Exchange *exchange)
@@ -191,10 +189,7 @@ static void defined(Exchange *exchange, Call *call)
         return;
     }
     if (!subject->founding && !call->replayed) {
-        char location[NAME_BYTES_MAX + 64];
-        snprintf(location, sizeof location, API_PATH "/handlers/" SLICE_FMT,
-                 SLICE_ARG(subject->type));
-        exchange_add_header(exchange, "Location", location);
+        api_created(exchange, "handlers", subject->type);
         subject->status = 201;
     }
     show(exchange);
@@ -439,9 +434,7 @@ void api_handler_rollback(Exchange *exchange)
     Subject *subject = api_subject(exchange);
     if (!subject || !action_body(exchange, "version", &subject->version))
         return;
-    Call *call = exchange_call(exchange, CALL_READ, target_read);
-    call->read = read_target;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_target, target_read);
 }
 
 /* --- Lists ----------------------------------------------------------------------------
@@ -505,9 +498,7 @@ void api_handlers_list(Exchange *exchange)
         subject_of(exchange, api_tenant(exchange, "default"), (Slice){ NULL, 0 });
     if (!subject || !read_page(exchange, subject))
         return;
-    Call *call = exchange_call(exchange, CALL_READ, reply_out);
-    call->read = read_list;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_list, reply_out);
 }
 
 static void take_version(void *context, const Definition *definition)
@@ -580,7 +571,5 @@ void api_handler_versions(Exchange *exchange)
         exchange_refuse(exchange, "invalid_value", "this is no cursor of ours");
         return;
     }
-    Call *call = exchange_call(exchange, CALL_READ, reply_out);
-    call->read = read_versions;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_versions, reply_out);
 }

@@ -58,9 +58,7 @@ typedef struct Adding {
 static void reply_added(Exchange *exchange, const Job *job, unsigned status)
 {
     char id[ID_TEXT_BYTES];
-    char location[64];
-    snprintf(location, sizeof location, API_PATH "/jobs/%s", id_text(job->id, id));
-    exchange_add_header(exchange, "Location", location);
+    api_created(exchange, "jobs", slice_text(id_text(job->id, id)));
     JsonOut json = exchange_json(exchange);
     json_object(&json, NULL);
     json_cstr(&json, "id", id);
@@ -122,9 +120,7 @@ static void ended_loaded(Exchange *exchange, Call *call)
 
 static void load_ended(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, ended_loaded);
-    call->read = read_ended;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_ended, ended_loaded);
 }
 
 static void waited(Exchange *exchange, Call *call);
@@ -455,9 +451,7 @@ void api_jobs_list(Exchange *exchange)
         exchange_refuse(exchange, "invalid_query", "%s", why.text);
         return;
     }
-    Call *call = exchange_call(exchange, CALL_READ, listed);
-    call->read = read_list;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_list, listed);
 }
 
 /* --- One job
@@ -494,9 +488,7 @@ static void read_attempts(Call *call, Store *store)
 
 static void get_attempts(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, listed);
-    call->read = read_attempts;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_attempts, listed);
 }
 
 void api_job_attempts(Exchange *exchange)
@@ -525,9 +517,7 @@ static void result_read(Exchange *exchange, Call *call)
 
 static void get_result(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, result_read);
-    call->read = read_result;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_result, result_read);
 }
 
 void api_job_result(Exchange *exchange)

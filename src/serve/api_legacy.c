@@ -104,7 +104,5 @@ void api_legacy_quit(Exchange *exchange)
 {
     if (!is_on(exchange))
         return;
-    Call *call = exchange_call(exchange, CALL_LOOK, reply_ok);
-    call->look = look_quit;
-    exchange_send(exchange, call);
+    exchange_look(exchange, look_quit, reply_ok);
 }

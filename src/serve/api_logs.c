@@ -190,9 +190,7 @@ static void get_log(Exchange *exchange)
         !read_follow(exchange, wanted))
         return;
     exchange->state = wanted;
-    Call *call = exchange_call(exchange, CALL_READ, log_read);
-    call->read = read_log;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_log, log_read);
 }
 
 void api_job_log(Exchange *exchange)

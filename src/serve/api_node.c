@@ -25,9 +25,7 @@ static void reply_out(Exchange *exchange, Call *call)
 
 static void look(Exchange *exchange, void (*look_at)(Call *, Daemon *), Step *then)
 {
-    Call *call = exchange_call(exchange, CALL_LOOK, then);
-    call->look = look_at;
-    exchange_send(exchange, call);
+    exchange_look(exchange, look_at, then);
 }
 
 /* --- Settings -------------------------------------------------------------------------
@@ -384,9 +382,7 @@ static void numbers_looked_at(Exchange *exchange, Call *call)
         exchange_failed(exchange, call);
         return;
     }
-    Call *next = exchange_call(exchange, CALL_READ, reply_out);
-    next->read = read_numbers;
-    exchange_send(exchange, next);
+    exchange_read(exchange, read_numbers, reply_out);
 }
 
 void api_stats(Exchange *exchange)
@@ -459,9 +455,7 @@ static void reply_metrics(Exchange *exchange, Call *call)
 static void metrics_of_queues(Exchange *exchange, Call *call)
 {
     (void)call;
-    Call *next = exchange_call(exchange, CALL_READ, reply_metrics);
-    next->read = read_queue_metrics;
-    exchange_send(exchange, next);
+    exchange_read(exchange, read_queue_metrics, reply_metrics);
 }
 
 static void metrics_looked_at(Exchange *exchange, Call *call)

@@ -441,9 +441,7 @@ static void look_at_nodes(Exchange *exchange, Step *then)
 {
     Nodes *nodes = exchange->state;
     nodes->then = then;
-    Call *call = exchange_call(exchange, CALL_LOOK, self_looked_at);
-    call->look = look_at_self;
-    exchange_send(exchange, call);
+    exchange_look(exchange, look_at_self, self_looked_at);
 }
 
 /* False after it refused. */
@@ -734,9 +732,7 @@ static void lost_found(Exchange *exchange, Call *call)
                                        : "no other node has taken its jobs over yet");
         return;
     }
-    Call *read = exchange_call(exchange, CALL_READ, jobs_looked_for);
-    read->read = look_for_jobs;
-    exchange_send(exchange, read);
+    exchange_read(exchange, look_for_jobs, jobs_looked_for);
 }
 
 void api_node_forget(Exchange *exchange)

@@ -178,9 +178,7 @@ static void accepted(Exchange *exchange, Call *call)
 
 static void show(Exchange *exchange, Step *then)
 {
-    Call *call = exchange_call(exchange, CALL_READ, then);
-    call->read = read_operations;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_operations, then);
 }
 
 /* NULL after it refused. */
@@ -245,9 +243,7 @@ void api_operation_stop(Exchange *exchange)
 void api_operation_location(Exchange *exchange, JobId id)
 {
     char text[ID_TEXT_BYTES];
-    char location[64];
-    snprintf(location, sizeof location, API_PATH "/operations/%s", id_text(id, text));
-    exchange_add_header(exchange, "Location", location);
+    api_created(exchange, "operations", slice_text(id_text(id, text)));
 }
 
 static void begun(Exchange *exchange, Call *call)
@@ -283,9 +279,7 @@ static void looked(Exchange *exchange, Call *call);
 static void look_again(Exchange *exchange, Call *call)
 {
     (void)call; /* ended, or a slice of time is over: its row tells */
-    Call *read = exchange_call(exchange, CALL_READ, looked);
-    read->read = read_running;
-    exchange_send(exchange, read);
+    exchange_read(exchange, read_running, looked);
 }
 
 static void looked(Exchange *exchange, Call *call)
@@ -354,9 +348,7 @@ static void count_on(Exchange *exchange, Call *call);
 
 static void count_page(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, count_on);
-    call->read = read_page;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_page, count_on);
 }
 
 static void count_on(Exchange *exchange, Call *call)

@@ -263,9 +263,7 @@ static QueueView *view_of(Exchange *exchange, Slice name)
 
 static void read_then(Exchange *exchange, Step *then)
 {
-    Call *call = exchange_call(exchange, CALL_READ, then);
-    call->read = read_queues;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_queues, then);
 }
 
 void api_queues_list(Exchange *exchange)
@@ -292,10 +290,7 @@ static void shown(Exchange *exchange, Call *call)
         return;
     }
     if (!call->replayed && !view->put_switch) {
-        char location[4 * QUEUE_NAME_BYTES_MAX];
-        snprintf(location, sizeof location, API_PATH "/queues/" SLICE_FMT,
-                 SLICE_ARG(view->name));
-        exchange_add_header(exchange, "Location", location);
+        api_created(exchange, "queues", view->name);
         view->status = 201;
     }
     read_then(exchange, reply_one);

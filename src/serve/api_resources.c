@@ -134,9 +134,7 @@ static void reply_out(Exchange *exchange, Call *call)
 
 static void look(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_LOOK, reply_out);
-    call->look = look_at_resources;
-    exchange_send(exchange, call);
+    exchange_look(exchange, look_at_resources, reply_out);
 }
 
 /* NULL after it refused. */
@@ -175,10 +173,7 @@ static void defined(Exchange *exchange, Call *call)
         return;
     }
     if (!call->replayed) {
-        char location[NAME_BYTES_MAX + 64];
-        snprintf(location, sizeof location, API_PATH "/resources/" SLICE_FMT,
-                 SLICE_ARG(view->key));
-        exchange_add_header(exchange, "Location", location);
+        api_created(exchange, "resources", view->key);
         view->status = 201;
     }
     look(exchange);

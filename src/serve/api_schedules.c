@@ -183,9 +183,7 @@ static void reply_preview(Exchange *exchange, Call *call)
 
 static void read_then(Exchange *exchange, Step *then)
 {
-    Call *call = exchange_call(exchange, CALL_READ, then);
-    call->read = read_views;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_views, then);
 }
 
 void api_schedule_get(Exchange *exchange)
@@ -232,10 +230,7 @@ static void defined(Exchange *exchange, Call *call)
         return;
     }
     if (!call->replayed) {
-        char location[NAME_BYTES_MAX + 64];
-        snprintf(location, sizeof location, API_PATH "/schedules/" SLICE_FMT,
-                 SLICE_ARG(subject->name));
-        exchange_add_header(exchange, "Location", location);
+        api_created(exchange, "schedules", subject->name);
         subject->status = 201;
     }
     read_then(exchange, reply_one);

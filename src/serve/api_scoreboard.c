@@ -121,7 +121,5 @@ void api_scoreboard(Exchange *exchange)
     if (!(body ? take_body(exchange, scores) : take_param(exchange, scores, list)))
         return;
     exchange->state = scores;
-    Call *call = exchange_call(exchange, CALL_READ, reply_out);
-    call->read = read_scores;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_scores, reply_out);
 }

@@ -165,7 +165,5 @@ void api_series(Exchange *exchange)
         !read_times(exchange, asking))
         return;
     exchange->state = asking;
-    Call *call = exchange_call(exchange, CALL_READ, reply_series);
-    call->read = read_series;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_series, reply_series);
 }

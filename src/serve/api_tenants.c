@@ -164,9 +164,7 @@ static void read_one(Call *call, Store *store)
 
 static void show(Exchange *exchange)
 {
-    Call *call = exchange_call(exchange, CALL_READ, reply_out);
-    call->read = read_one;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_one, reply_out);
 }
 
 void api_tenant_get(Exchange *exchange)
@@ -209,9 +207,7 @@ void api_tenants_list(Exchange *exchange)
     if (!subject || !api_list_limit(exchange, &subject->limit))
         return;
     subject->cursor = exchange_param(exchange, "cursor");
-    Call *call = exchange_call(exchange, CALL_READ, reply_out);
-    call->read = read_list;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_list, reply_out);
 }
 
 /* --- Setting -------------------------------------------------------------------------
@@ -225,10 +221,7 @@ static void defined(Exchange *exchange, Call *call)
         return;
     }
     if (!call->replayed) {
-        char location[NAME_BYTES_MAX + 64];
-        snprintf(location, sizeof location, API_PATH "/tenants/" SLICE_FMT,
-                 SLICE_ARG(subject->name));
-        exchange_add_header(exchange, "Location", location);
+        api_created(exchange, "tenants", subject->name);
         subject->status = 201;
     }
     show(exchange);

@@ -85,7 +85,6 @@ static void made(Exchange *exchange, Call *call)
 {
     Making *making = exchange->state;
     TokenUse unused = { 0 };
-    char location[NAME_BYTES_MAX + 64];
     if (call->err) {
         gate_release(exchange_gate(exchange), making->token.name);
         exchange_failed(exchange, call);
@@ -97,9 +96,7 @@ static void made(Exchange *exchange, Call *call)
     json_cstr(&json, "token", making->secret);
     json_object_end(&json);
     sodium_memzero(making->secret, sizeof making->secret);
-    snprintf(location, sizeof location, API_PATH "/tokens/" SLICE_FMT,
-             SLICE_ARG(making->token.name));
-    exchange_add_header(exchange, "Location", location);
+    api_created(exchange, "tokens", making->token.name);
     exchange_reply_json(exchange, 201);
 }
 

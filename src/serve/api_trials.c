@@ -221,7 +221,5 @@ void api_handler_try(Exchange *exchange)
         try_it(exchange);
         return;
     }
-    Call *call = exchange_call(exchange, CALL_READ, stored_read);
-    call->read = read_stored;
-    exchange_send(exchange, call);
+    exchange_read(exchange, read_stored, stored_read);
 }

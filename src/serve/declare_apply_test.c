@@ -48,6 +48,14 @@ static void check_changes(Declares *declares, const char *expected)
     buf_done(&out);
 }
 
+/* The file has this list now ("": none), and so much has to be defined. */
+static void file_says(Declares *declares, const char *text, const char *expected)
+{
+    Declared items[ITEMS_MAX];
+    declares_set(declares, list_of(items, text));
+    check_changes(declares, expected);
+}
+
 static void stored(Declares *declares, const char *key, const char *value)
 {
     Definition definition = { .tenant = SLICE_LITERAL("t"),
@@ -83,12 +91,9 @@ static void each_reload_starts_where_the_last_one_ended(void **state)
     Declares *declares = declares_new();
     (void)state;
     stored(declares, "handler x", "1");
-    declares_set(declares, NULL);
-    check_changes(declares, "x ");
-    declares_set(declares, list_of(items, "x=1"));
-    check_changes(declares, "x=1 ");
-    declares_set(declares, list_of(items, "x=1"));
-    check_changes(declares, "");
+    file_says(declares, "", "x ");
+    file_says(declares, "x=1", "x=1 ");
+    file_says(declares, "x=1", "");
     /* Two before the first was told: the second counts, from where the store is. */
     declares_set(declares, list_of(items, "y=1"));
     declares_set(declares, list_of(items, "x=1 z=1"));
@@ -99,7 +104,6 @@ static void each_reload_starts_where_the_last_one_ended(void **state)
 
 static void what_another_file_has_too_stays(void **state)
 {
-    Declared items[ITEMS_MAX];
     Declares *declares = declares_new();
     (void)state;
     declares_home(declares, SLICE_LITERAL("me"));
@@ -110,8 +114,7 @@ static void what_another_file_has_too_stays(void **state)
     stored(declares, "@you handler same", "1");
     stored(declares, "@you handler other", "1");
     assert_true(has(declares, "yours"));
-    declares_set(declares, list_of(items, "same=1 other=2"));
-    check_changes(declares, "mark:both mine other=2 mark:same=1 ");
+    file_says(declares, "same=1 other=2", "mark:both mine other=2 mark:same=1 ");
 
     /* The other one takes it out of its file: now it is ours alone. */
     declares_heard(declares, &(Definition){ .tenant = SLICE_LITERAL("t"),
@@ -126,25 +129,21 @@ static void what_another_file_has_too_stays(void **state)
     assert_false(has(declares, "new"));
     declares_gone(declares, &(Definition){ .key = SLICE_LITERAL("you") });
     assert_true(has(declares, "new"));
-    declares_set(declares, NULL);
-    check_changes(declares, "mark:other same ");
+    file_says(declares, "", "mark:other same ");
     declares_free(declares);
 }
 
 /* A store that was copied here: marks of those who had it are no one's. */
 static void marks_of_another_store_are_taken_over(void **state)
 {
-    Declared items[ITEMS_MAX];
     Declares *declares = declares_new();
     Buf key = { 0 };
     (void)state;
     stored(declares, "@you handler same", "1");
     stored(declares, "@you handler left", "1");
     assert_false(has(declares, "left"));
-    declares_set(declares, list_of(items, "same=1"));
-    check_changes(declares, "mark:same=1 ");
-    declares_set(declares, NULL);
-    check_changes(declares, "same ");
+    file_says(declares, "same=1", "mark:same=1 ");
+    file_says(declares, "", "same ");
     DeclareChange change = { .table = SLICE_LITERAL("handler"),
                              .name = SLICE_LITERAL("x") };
     declares_mark(declares, &change, &key);

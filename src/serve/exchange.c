@@ -200,6 +200,21 @@ void exchange_send(Exchange *exchange, Call *call)
         daemon_call(exchange->daemon, call);
 }
 
+void exchange_read(Exchange *exchange, void (*read)(Call *call, Store *store), Step *then)
+{
+    Call *call = exchange_call(exchange, CALL_READ, then);
+    call->read = read;
+    exchange_send(exchange, call);
+}
+
+void exchange_look(Exchange *exchange, void (*look)(Call *call, Daemon *daemon),
+                   Step *then)
+{
+    Call *call = exchange_call(exchange, CALL_LOOK, then);
+    call->look = look;
+    exchange_send(exchange, call);
+}
+
 const Call *exchange_next_call(const Exchange *exchange, const Call *call)
 {
     const Errand *errand = (const Errand *)call;

@@ -100,6 +100,12 @@ bool exchange_gone(const Exchange *exchange);
 Call *exchange_call(Exchange *exchange, CallKind kind, Step *then);
 void exchange_send(Exchange *exchange, Call *call);
 
+/* Such a call, filled and sent. */
+void exchange_read(Exchange *exchange, void (*read)(Call *call, Store *store),
+                   Step *then);
+void exchange_look(Exchange *exchange, void (*look)(Call *call, Daemon *daemon),
+                   Step *then);
+
 /* All calls of the exchange: the one after `call`; NULL begins and ends. */
 const Call *exchange_next_call(const Exchange *exchange, const Call *call);
 

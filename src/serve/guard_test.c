@@ -21,11 +21,6 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
-#define RAW(text)                                                                        \
-    {                                                                                    \
-        "" text, sizeof(text) - 1                                                        \
-    } /* of static tables */
-
 static void only_addresses_are_listened_on(void **state)
 {
     (void)state;

@@ -5,15 +5,6 @@
 #define DIGITS_MAX     15
 #define LINE_BYTES_MAX (16u << 10) /* of sizes, extensions and trailers */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static void begin(Chunks *chunks, ChunksState state)
 {
     chunks->state = state;

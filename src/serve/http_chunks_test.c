@@ -3,6 +3,7 @@
 #include "serve/http_chunks.h"
 
 #include "base/buf.h"
+#include "base/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,22 +107,13 @@ static void extensions_and_trailers_have_an_end(void **state)
     }
 }
 
-/* Always the same ones: xorshift. */
-static unsigned next_random(uint64_t *seed, unsigned below)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return (unsigned)(*seed >> 32) % below;
-}
-
-static void spoil(Buf *text, uint64_t *seed)
+static void spoil(Buf *text, Rng *luck)
 {
     static const char bytes[] = "\r\n;: \t0Af\xff";
-    for (unsigned i = next_random(seed, 4); i && text->bytes; i--) {
-        size_t at = next_random(seed, (unsigned)text->bytes);
-        if (next_random(seed, 3))
-            text->data[at] = bytes[next_random(seed, sizeof bytes)];
+    for (uint64_t i = rng_below(luck, 4); i && text->bytes; i--) {
+        size_t at = rng_below(luck, text->bytes);
+        if (rng_below(luck, 3))
+            text->data[at] = bytes[rng_below(luck, sizeof bytes)];
         else
             text->bytes = at;
     }
@@ -131,19 +123,19 @@ static void spoil(Buf *text, uint64_t *seed)
 static void pieces_change_nothing(void **state)
 {
     (void)state;
-    uint64_t seed = 20260731;
+    Rng luck = { 20260731 };
     for (int round = 0; round < 20000; round++) {
         Buf text = { 0 };
         Buf whole = { 0 };
         Buf pieces = { 0 };
         size_t rests[2];
-        for (unsigned i = next_random(&seed, 4); i; i--)
+        for (unsigned i = (unsigned)rng_below(&luck, 4); i; i--)
             buf_printf(&text, "%x%s\r\n%.*s\r\n", i, i % 2 ? ";a=b" : "", (int)i, "12\r");
         buf_add_text(&text, "0\r\nT: u\r\n\r\nGET /");
-        spoil(&text, &seed);
+        spoil(&text, &luck);
         ChunksState state_whole =
             feed(buf_slice(&text), text.bytes + 1, &whole, &rests[0]);
-        size_t piece = 1 + next_random(&seed, 9);
+        size_t piece = 1 + rng_below(&luck, 9);
         assert_int_equal(feed(buf_slice(&text), piece, &pieces, &rests[1]), state_whole);
         assert_int_equal(rests[0], rests[1]);
         assert_true(slice_equal(buf_slice(&whole), buf_slice(&pieces)));

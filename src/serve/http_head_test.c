@@ -3,6 +3,7 @@
 #include "serve/http_head.h"
 
 #include "base/buf.h"
+#include "base/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,20 +182,11 @@ static void a_length_is_digits(void **state)
     assert_true(bytes == UINT64_MAX);
 }
 
-/* Always the same ones: xorshift. */
-static unsigned next_random(uint64_t *seed, unsigned below)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return (unsigned)(*seed >> 32) % below;
-}
-
-static void spoil(char *text, size_t bytes, uint64_t *seed)
+static void spoil(char *text, size_t bytes, Rng *luck)
 {
     static const char put[] = "\r\n: \t,/\x7f\xff\0aH1";
-    for (unsigned i = next_random(seed, 4); i; i--)
-        text[next_random(seed, (unsigned)bytes)] = put[next_random(seed, sizeof put - 1)];
+    for (uint64_t i = rng_below(luck, 4); i; i--)
+        text[rng_below(luck, bytes)] = put[rng_below(luck, sizeof put - 1)];
 }
 
 /* What a head that was taken must be, whatever it was made of. */
@@ -218,7 +210,7 @@ static void spoilt_heads_do_no_harm(void **state)
     (void)state;
     static const char good[] = "POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
                                "Transfer-Encoding: chunked\r\nX:\r\n\r\nnext one";
-    uint64_t seed = 20260731;
+    Rng luck = { 20260731 };
     unsigned taken = 0;
     for (int round = 0; round < 20000; round++) {
         Arena arena = { 0 };
@@ -226,9 +218,9 @@ static void spoilt_heads_do_no_harm(void **state)
         HeadFault fault = { 0 };
         char text[sizeof good];
         memcpy(text, good, sizeof good);
-        spoil(text, sizeof text - 1, &seed);
+        spoil(text, sizeof text - 1, &luck);
         size_t end = head_length(slice_of(text, sizeof text - 1));
-        size_t come = next_random(&seed, sizeof text);
+        size_t come = rng_below(&luck, sizeof text);
         assert_int_equal(head_length(slice_of(text, come)), end && come >= end ? end : 0);
         char *copy = end ? arena_copy(&arena, text, end) : NULL;
         if (end && head_parse(copy, end, &arena, &head, &fault)) {

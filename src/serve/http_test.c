@@ -16,10 +16,7 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 #define HEAD       "Host: localhost\r\n"
-#define RAW(text)                                                                        \
-    {                                                                                    \
-        "" text, sizeof(text) - 1                                                        \
-    } /* of static tables */
+#define RAW        SLICE_INIT
 
 static void both_listeners_serve(void **state)
 {
@@ -137,10 +134,8 @@ static void head_options_and_old_http_work(void **state)
     assert_string_equal(reply_header(&reply, "Allow"), "GET, HEAD, POST");
     reply_done(&reply);
     client_send(&client, SLICE_LITERAL("GET /livez HTTP/1.0\r\n\r\n"));
-    client_read(&client, false, &reply);
-    assert_int_equal(reply.status, 200);
+    client_expect(&client, 200);
     assert_true(client_closed(&client, CLIENT_WAIT_MS));
-    reply_done(&reply);
     client_close(&client);
 }
 
@@ -160,10 +155,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
     }
     client_send(&client, buf_slice(&text));
     for (int i = 0; i < 40; i++) {
-        Reply reply;
-        client_read(&client, false, &reply);
-        assert_int_equal(reply.status, i % 2 ? 201 : 200);
-        reply_done(&reply);
+        client_expect(&client, i % 2 ? 201 : 200);
     }
     buf_done(&text);
     client_close(&client);
@@ -318,10 +310,7 @@ static void requests_may_come_in_any_pieces(void **state)
             client_send(&client, slice_of(text + at, left < piece ? left : piece));
         }
         for (size_t i = 0; i < 3; i++) {
-            Reply reply;
-            client_read(&client, false, &reply);
-            assert_int_equal(reply.status, statuses[i]);
-            reply_done(&reply);
+            client_expect(&client, statuses[i]);
         }
         client_close(&client);
     }
@@ -331,7 +320,6 @@ static void a_body_that_is_announced_is_asked_for(void **state)
 {
     World *world = *state;
     Client client;
-    Reply reply;
     client_tcp(&client, http_address(world->http));
     client_send(&client, SLICE_LITERAL("POST /api/v1/jobs HTTP/1.1\r\n" HEAD
                                        "Expect: 100-continue\r\n"
@@ -341,17 +329,13 @@ static void a_body_that_is_announced_is_asked_for(void **state)
     assert_int_equal(recv(client.fd, got, sizeof said - 1, MSG_WAITALL), sizeof said - 1);
     assert_string_equal(got, said);
     client_send(&client, SLICE_LITERAL("{\"type\":\"t\"}"));
-    client_read(&client, false, &reply);
-    assert_int_equal(reply.status, 201);
-    reply_done(&reply);
+    client_expect(&client, 201);
     /* Not if it will not be read. */
     client_send(&client,
                 SLICE_LITERAL("POST /nowhere HTTP/1.1\r\n" HEAD
                               "Expect: 100-continue\r\nContent-Length: 12\r\n\r\n"));
-    client_read(&client, false, &reply);
-    expect_problem(&reply, 404, "path_not_found");
+    client_expect_problem(&client, 404, "path_not_found");
     assert_true(client_closed(&client, CLIENT_WAIT_MS));
-    reply_done(&reply);
     client_close(&client);
 }
 
@@ -360,16 +344,13 @@ static void old_http_is_not_told_to_go_on(void **state)
 {
     World *world = *state;
     Client client;
-    Reply reply;
     client_tcp(&client, http_address(world->http));
     client_send(&client, SLICE_LITERAL("POST /api/v1/jobs HTTP/1.0\r\n" HEAD
                                        "Expect: 100-continue\r\n"
                                        "Content-Length: 12\r\n\r\n"));
     assert_true(daemon_lives(world)); /* by now it has read that */
     client_send(&client, SLICE_LITERAL("{\"type\":\"t\"}"));
-    client_read(&client, false, &reply);
-    assert_int_equal(reply.status, 201);
-    reply_done(&reply);
+    client_expect(&client, 201);
     client_close(&client);
 }
 

@@ -398,15 +398,6 @@ const Route *route_find(Method method, Slice path, Arena *arena,
     return NULL;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 Err percent_decode(Slice text, bool plus, Arena *arena, Slice *out)
 {
     char *decoded = arena_take(arena, text.bytes + 1);

@@ -81,6 +81,22 @@ void expect_problem(Reply *reply, int status, const char *code)
     assert_non_null(json_in_find(reply->json, "hint"));
 }
 
+void client_expect(Client *client, int status)
+{
+    Reply reply;
+    client_read(client, false, &reply);
+    assert_int_equal(reply.status, status);
+    reply_done(&reply);
+}
+
+void client_expect_problem(Client *client, int status, const char *code)
+{
+    Reply reply;
+    client_read(client, false, &reply);
+    expect_problem(&reply, status, code);
+    reply_done(&reply);
+}
+
 bool daemon_lives(World *world)
 {
     Reply reply;

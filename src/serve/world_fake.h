@@ -30,6 +30,10 @@ void world_ask(World *world, const Ask *ask, Reply *out);
 /* Fails the test unless the answer is this problem, with everything a problem has. */
 void expect_problem(Reply *reply, int status, const char *code);
 
+/* The same of the next answer on a connection, which is not looked at further. */
+void client_expect(Client *client, int status);
+void client_expect_problem(Client *client, int status, const char *code);
+
 #define JOBS             "/api/v1/jobs"
 #define NOTHING          ((Slice){ NULL, 0 })
 #define WORLD_PATH_BYTES 96

@@ -179,11 +179,7 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
         "   ORDER BY rank, dt, id LIMIT $2 FOR UPDATE SKIP LOCKED) j"
         "  WHERE l.owner = $1::int8 LIMIT $2)) its ORDER BY part LIMIT $2",
         &pg->params);
-    PgArray ids = { .type = PG_INT8 };
-    int rows = result ? PQntuples(result) : 0;
-    for (int i = 0; i < rows; i++)
-        array_int(&ids, field_int(result, i, 0));
-    pgheld_fetch(pg, &ids);
+    int rows = pgheld_fetch_rows(pg, result);
     for (int i = 0; i < rows; i++) {
         PgHeld *held = pgheld_find(pg, (JobId)field_int(result, i, 0));
         if (!held)
@@ -192,7 +188,6 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
         held->changed = true;
     }
     PQclear(result);
-    array_done(&ids);
     return rows ? OP_APPLIED : OP_MISSING;
 }
 

@@ -194,11 +194,7 @@ static void purge(Postgres *pg, const Op *op)
         " AND (1::int8 << state::int4) & $2 <> 0 ORDER BY dt, id LIMIT $3)) old"
         " ORDER BY dt, id LIMIT $3",
         &pg->params);
-    PgArray ids = { .type = PG_INT8 };
-    int rows = result ? PQntuples(result) : 0;
-    for (int i = 0; i < rows; i++)
-        array_int(&ids, field_int(result, i, 0));
-    pgheld_fetch(pg, &ids);
+    int rows = pgheld_fetch_rows(pg, result);
     for (int i = 0; i < rows; i++) {
         PgHeld *held = pgheld_find(pg, (JobId)field_int(result, i, 0));
         if (!held)
@@ -207,7 +203,6 @@ static void purge(Postgres *pg, const Op *op)
         pgheld_remove(pg, held);
     }
     PQclear(result);
-    array_done(&ids);
 }
 
 /* --- Small tables

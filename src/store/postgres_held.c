@@ -131,6 +131,17 @@ void pgheld_fetch(Postgres *pg, const PgArray *ids)
     array_done(&rest);
 }
 
+int pgheld_fetch_rows(Postgres *pg, const PGresult *result)
+{
+    PgArray ids = { .type = PG_INT8 };
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++)
+        array_int(&ids, field_int(result, i, 0));
+    pgheld_fetch(pg, &ids);
+    array_done(&ids);
+    return rows;
+}
+
 bool pgheld_asked(const Postgres *pg, JobId id)
 {
     return map_find(&pg->held.by_id, id) != NULL;

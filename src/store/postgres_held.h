@@ -49,6 +49,9 @@ struct PgHeld {
  * then on they are known: to be there, or not. */
 void pgheld_fetch(Postgres *pg, const PgArray *ids);
 
+/* The same for the ids in the rows of an answer; NULL: none. Returns how many. */
+int pgheld_fetch_rows(Postgres *pg, const PGresult *result);
+
 /* Whether it was fetched, found or not: only then it needs to be held when it is added.
  */
 bool pgheld_asked(const Postgres *pg, JobId id);

@@ -8,8 +8,9 @@
         assert job["state"] == "done"
 
 `daemon` is one that runs; `make_daemon(*options)` makes more, or others; `place` is an
-empty directory with a short name, because socket paths must be short. Everything that a
-test started is ended with it: daemon, launcher, jobs, private daemons.
+empty directory with a short name, because socket paths must be short; `server` is a
+PostgreSQL server for all tests of a file. Everything that a test started is ended with it:
+daemon, launcher, jobs, private daemons.
 
 Environment: PAWL_TEST_STORE=postgresql, see lib.daemon; PAWL_BIN, the program (default: the build of scripts/test, else ./pawl).
 """
@@ -31,6 +32,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+from lib.cluster import Server            # noqa: E402
 from lib.daemon import store_options      # noqa: E402
 
 SECONDS = 120 # for everything that should happen soon: sanitizers on a busy machine
@@ -331,3 +333,13 @@ def make_daemon(place):
 @pytest.fixture
 def daemon(make_daemon):
     return make_daemon()
+
+
+@pytest.fixture(scope="module")
+def server():
+    """lib.cluster.Server: each test makes a database of its own there."""
+    made = Server()
+    try:
+        yield made.start()
+    finally:
+        made.remove()

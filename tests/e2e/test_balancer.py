@@ -22,7 +22,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for              # noqa: E402
-from lib.cluster import Cluster, Server   # noqa: E402
+from lib.cluster import Cluster   # noqa: E402
 from lib.daemon import Place              # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/haproxy.cfg"
@@ -177,15 +177,6 @@ class Clients:
 def fixture_place():
     with Place() as place:
         yield place
-
-
-@pytest.fixture(name="server")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 def make_nodes(server, folder, cert, key):

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
-from lib.cluster import LEASE, STEADY, Cluster, Server # noqa: E402
+from lib.cluster import LEASE, STEADY, Cluster # noqa: E402
 from lib.daemon import Place     # noqa: E402
 
 PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
@@ -22,15 +22,6 @@ PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
 def fixture_place():
     with Place() as place:
         yield place
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 def two_nodes(server, place, request, lease):

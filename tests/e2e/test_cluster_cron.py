@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import Broken, NotSent, wait_for # noqa: E402
-from lib.cluster import Cluster, Server # noqa: E402
+from lib.cluster import Cluster # noqa: E402
 from lib.daemon import Place     # noqa: E402
 from lib.nodes import sysid_of   # noqa: E402
 
@@ -59,34 +59,25 @@ def fired_by_plan(nodes):
     return before == planned == len(fired(nodes))
 
 
-def test_each_planned_time_fires_once_whoever_is_killed():
+def test_each_planned_time_fires_once_whoever_is_killed(server):
     """Kill -9 of the node with the duties, again and again: from the first
     planned time to the last each gives one job, none two."""
-    server = Server()
-    with Place() as place:
-        nodes = None
-        try:
-            nodes = Cluster(server.start().database("cron"), place.path, 3, "--slots", "2",
-                            lease="5s")
-            nodes.start()
-            daemons = nodes.daemons
-            ask(daemons, "/schedules/tick", "PUT",
-                {"cron": "@every 1s", "missed": "all", "command": ["true"]}, (200, 201))
-            for _ in range(KILLS):
-                before = len(fired(daemons))
-                wait_for(lambda n=before: len(fired(daemons)) > n + 1, PATIENCE)
-                holder = wait_for(lambda: controller(daemons), PATIENCE)
-                holder.kill()
-                others = [daemon for daemon in daemons if daemon is not holder]
-                wait_for(lambda d=others, h=holder: controller(d) not in (None, h), PATIENCE)
-                after = len(fired(others))
-                wait_for(lambda d=others, n=after: len(fired(d)) > n, PATIENCE)
-                holder.start() # and brings in what only its journal had
-            ask(daemons, "/schedules/tick/pause", "POST")
-            # Who has the duties hears of it a moment later; what it then has fired stays so.
-            wait_for(lambda: fired_by_plan(daemons), PATIENCE,
-                     lambda: f"{ask(daemons, '/schedules/tick')} {fired(daemons)}", pause=0.5)
-        finally:
-            if nodes:
-                nodes.close()
-            server.remove()
+    with Place() as place, Cluster(server.database("cron"), place.path, 3, "--slots", "2",
+                                   lease="5s") as nodes:
+        daemons = nodes.start().daemons
+        ask(daemons, "/schedules/tick", "PUT",
+            {"cron": "@every 1s", "missed": "all", "command": ["true"]}, (200, 201))
+        for _ in range(KILLS):
+            before = len(fired(daemons))
+            wait_for(lambda n=before: len(fired(daemons)) > n + 1, PATIENCE)
+            holder = wait_for(lambda: controller(daemons), PATIENCE)
+            holder.kill()
+            others = [daemon for daemon in daemons if daemon is not holder]
+            wait_for(lambda d=others, h=holder: controller(d) not in (None, h), PATIENCE)
+            after = len(fired(others))
+            wait_for(lambda d=others, n=after: len(fired(d)) > n, PATIENCE)
+            holder.start() # and brings in what only its journal had
+        ask(daemons, "/schedules/tick/pause", "POST")
+        # Who has the duties hears of it a moment later; what it then has fired stays so.
+        wait_for(lambda: fired_by_plan(daemons), PATIENCE,
+                 lambda: f"{ask(daemons, '/schedules/tick')} {fired(daemons)}", pause=0.5)

@@ -11,22 +11,13 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                  # noqa: E402
-from lib.cluster import Cluster, Server       # noqa: E402
+from lib.cluster import Cluster               # noqa: E402
 from lib.daemon import Place, program         # noqa: E402
 from lib.listener import Listener             # noqa: E402
 from lib.nodes import knows, sysid_of         # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
 LEASE = "8s"   # of nodes of which one is killed
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 @pytest.fixture(name="place")

@@ -8,7 +8,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
-from lib.cluster import Cluster, Server # noqa: E402
+from lib.cluster import Cluster # noqa: E402
 from lib.daemon import Place     # noqa: E402
 from lib.nodes import sysid_of   # noqa: E402
 
@@ -16,20 +16,12 @@ PATIENCE = 180 # seconds; a busy machine, sanitizers
 
 
 @pytest.fixture(name="cluster", scope="module")
-def fixture_cluster():
+def fixture_cluster(server):
     """Two nodes with one slot each, and leases that outlast every test."""
-    server = Server()
-    with Place() as place:
-        nodes = None
-        try:
-            nodes = Cluster(server.start().database("leave"), place.path, 2, "--slots", "1",
-                            lease="1h")
-            nodes.path = place.path
-            yield nodes.start()
-        finally:
-            if nodes:
-                nodes.close()
-            server.remove()
+    with Place() as place, Cluster(server.database("leave"), place.path, 2, "--slots", "1",
+                                   lease="1h") as nodes:
+        nodes.path = place.path
+        yield nodes.start()
 
 
 def until_file(path):

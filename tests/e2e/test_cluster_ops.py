@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for               # noqa: E402
-from lib.cluster import LEASE, STEADY, Cluster, Server # noqa: E402
+from lib.cluster import LEASE, STEADY, Cluster # noqa: E402
 from lib.daemon import Daemon, Place, program # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
@@ -21,15 +21,6 @@ PATIENCE = 180 # seconds; a busy machine, sanitizers
 def fixture_place():
     with Place() as place:
         yield place
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 @pytest.fixture(name="url")

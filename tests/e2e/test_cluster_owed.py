@@ -10,21 +10,12 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
-from lib.cluster import BIN, Cluster, Server # noqa: E402
+from lib.cluster import BIN, Cluster # noqa: E402
 from lib.daemon import Place     # noqa: E402
 from lib.nodes import Patient    # noqa: E402
 
 PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
 OWED = "SELECT convert_from(key, 'UTF8') FROM pawl.definition WHERE kind = 'add_owed'"
-
-
-@pytest.fixture(name="server")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 class Psql:

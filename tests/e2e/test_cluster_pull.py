@@ -10,24 +10,17 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
-from lib.cluster import Cluster, Server # noqa: E402
+from lib.cluster import Cluster # noqa: E402
 from lib.daemon import Place, program # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
 
 
 @pytest.fixture(name="cluster", scope="module")
-def fixture_cluster():
-    server = Server()
-    with Place() as place:
-        nodes = None
-        try:
-            nodes = Cluster(server.start().database("pull"), place.path, 2, "--slots", "2")
-            yield nodes.start()
-        finally:
-            if nodes:
-                nodes.close()
-            server.remove()
+def fixture_cluster(server):
+    with Place() as place, Cluster(server.database("pull"), place.path, 2, "--slots",
+                                   "2") as nodes:
+        yield nodes.start()
 
 
 def handler(cluster, type):

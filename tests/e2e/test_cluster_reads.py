@@ -10,20 +10,11 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import Broken, wait_for      # noqa: E402
-from lib.cluster import BIN, Cluster, Server # noqa: E402
+from lib.cluster import BIN, Cluster # noqa: E402
 from lib.daemon import Place, files_below, program # noqa: E402
 from lib.nodes import sysid_of # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 @pytest.fixture(name="place", scope="module")

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
-from lib.cluster import Cluster, Server, STEADY # noqa: E402
+from lib.cluster import Cluster, STEADY # noqa: E402
 from lib.daemon import Place, alive # noqa: E402
 from lib.nodes import sysid_of   # noqa: E402
 
@@ -35,15 +35,6 @@ while not os.path.exists(payload + "/go"):
     time.sleep(0.05)
 return "done"
 """
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 @pytest.fixture(name="place")

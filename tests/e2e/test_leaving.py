@@ -10,7 +10,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import Broken, NotSent, wait_for # noqa: E402
-from lib.cluster import LEASE, Cluster, Server # noqa: E402
+from lib.cluster import LEASE, Cluster # noqa: E402
 from lib.daemon import Place # noqa: E402
 from lib.nodes import fenced # noqa: E402
 
@@ -92,14 +92,11 @@ def test_a_stop_comes_to_its_end_whoever_asks_meanwhile(place):
     daemon.cleanup()
 
 
-def test_a_node_that_begins_anew_has_told_the_truth(place):
+def test_a_node_that_begins_anew_has_told_the_truth(place, server):
     """S2.29: its lease is over while it sleeps; what stands in its journal is accepted."""
-    server = Server()
-    cluster = None
-    try:
-        url = server.start().database("leaving")
-        cluster = Cluster(url, place, 2, lease=LEASE).start()
-        sleeper = cluster.daemons[0]
+    url = server.database("leaving")
+    with Cluster(url, place, 2, lease=LEASE) as cluster:
+        sleeper = cluster.start().daemons[0]
         clients = Clients(sleeper)
         for turn in (1, 2, 3):
             before = clients.added()
@@ -112,7 +109,3 @@ def test_a_node_that_begins_anew_has_told_the_truth(place):
             sleeper.wait_ready(PATIENCE)
         clients.end()
         judge(clients, sleeper.api(60))
-    finally:
-        if cluster:
-            cluster.close()
-        server.remove()

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import PATIENCE, wait_for     # noqa: E402
-from lib.cluster import Cluster, Server    # noqa: E402
+from lib.cluster import Cluster    # noqa: E402
 from lib.daemon import Place, program      # noqa: E402
 
 LONG = 180 # seconds; a busy machine, sanitizers
@@ -24,15 +24,6 @@ LATER = "2099-01-01T00:00:00Z"
 def place():
     with Place() as place:
         yield place
-
-
-@pytest.fixture(scope="module")
-def server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 def pawl(*words, code=0):

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for              # noqa: E402
-from lib.cluster import Cluster, Server   # noqa: E402
+from lib.cluster import Cluster   # noqa: E402
 from lib.daemon import Place, program     # noqa: E402
 
 SECONDS = 90
@@ -75,14 +75,11 @@ def test_a_node_alone_is_drained_and_resumed(place):
     assert api.request("POST", f"/nodes/{shown['sysid']}/drain", {"why": 1}).status == 422
 
 
-def test_nodes_of_a_shared_store_are_told_through_each_other(place):
+def test_nodes_of_a_shared_store_are_told_through_each_other(place, server):
     """S2.33, S1.2: every node shows all of them; one is drained through the other, gives away
     what waits, and is so after a restart until it is resumed."""
-    server = Server()
-    nodes = None
-    try:
-        nodes = Cluster(server.start().database("nodes"), place.path, 2, "--slots", "2").start()
-        first, second = nodes.daemons
+    with Cluster(server.database("nodes"), place.path, 2, "--slots", "2") as nodes:
+        first, second = nodes.start().daemons
         api, other = first.api(SECONDS), second.api(SECONDS)
         for one in (api, other): # by both alike, the two of them, one with the duties
             items = wait_for(lambda: two_up(one.get("/nodes")["items"]), SECONDS)
@@ -114,10 +111,6 @@ def test_nodes_of_a_shared_store_are_told_through_each_other(place):
         wait_for(lambda: ready(second) == 200, SECONDS, second.tail)
         wait_for(lambda: api.get(f"/nodes/{theirs}")["slots"] == 7, SECONDS)
         assert len(api.get("/audit?kind=node_drain")["items"]) == 2
-    finally:
-        if nodes:
-            nodes.close()
-        server.remove()
 
 
 def two_up(items):

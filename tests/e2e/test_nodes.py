@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for      # noqa: E402
-from lib.cluster import Cluster, Server  # noqa: E402
+from lib.cluster import Cluster  # noqa: E402
 from lib.daemon import Place     # noqa: E402
 
 PATIENCE = 180 # seconds; a lease, a busy machine, sanitizers
@@ -23,17 +23,10 @@ def fixture_place():
 
 
 @pytest.fixture(name="cluster", scope="module")
-def fixture_cluster(place):
+def fixture_cluster(place, server):
     """Three nodes; no test of this file kills one."""
-    server = Server()
-    nodes = None
-    try:
-        nodes = Cluster(server.start().database("nodes"), place.path, 3, "--slots", "3")
+    with Cluster(server.database("nodes"), place.path, 3, "--slots", "3") as nodes:
         yield nodes.start()
-    finally:
-        if nodes:
-            nodes.close()
-        server.remove()
 
 
 def everywhere(cluster, path, body, headers=None):

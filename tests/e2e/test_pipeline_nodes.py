@@ -8,18 +8,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for  # noqa: E402
-from lib.cluster import Server  # noqa: E402
 from lib.nodes import COPY, PATIENCE, Nodes, Patient, pawl  # noqa: E402
 from lib.processor import Processor  # noqa: E402
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 @pytest.fixture(name="nodes", scope="module")

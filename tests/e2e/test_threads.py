@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from lib.cluster import Cluster, Server # noqa: E402
+from lib.cluster import Cluster # noqa: E402
 from lib.crowd import OPTIONS, Crowd    # noqa: E402
 from lib.daemon import Place            # noqa: E402
 
@@ -40,16 +40,8 @@ def test_everybody_at_once(place):
     assert crowd.stop() == [0], node.tail()
 
 
-def test_everybody_at_once_on_two_nodes(place):
-    server = Server()
-    try:
-        url = server.start().database("crowd")
-        cluster = Cluster(url, place.path, 2, *OPTIONS, *config(place))
-        try:
-            crowd = Crowd(list(cluster.start().daemons), ROUNDS, SEED).prepare()
-            crowd.run()
-            assert crowd.stop() == [0, 0], "\n".join(node.tail() for node in cluster.daemons)
-        finally:
-            cluster.close()
-    finally:
-        server.remove()
+def test_everybody_at_once_on_two_nodes(place, server):
+    with Cluster(server.database("crowd"), place.path, 2, *OPTIONS, *config(place)) as nodes:
+        crowd = Crowd(list(nodes.start().daemons), ROUNDS, SEED).prepare()
+        crowd.run()
+        assert crowd.stop() == [0, 0], "\n".join(node.tail() for node in nodes.daemons)

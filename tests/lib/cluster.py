@@ -87,6 +87,12 @@ class Cluster:
             daemon.start()
         return self
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def close(self):
         for daemon in self.daemons:
             if daemon.process and daemon.process.poll() is None:
