@@ -150,11 +150,20 @@ static Err read_created(Reading *in, const XmlIn *at)
     return ERR_OK;
 }
 
+/* Words of a path that would lead out of its root. */
+static bool climbs(Slice path)
+{
+    while (path.data)
+        if (slice_is(slice_cut(&path, '/'), ".."))
+            return true;
+    return false;
+}
+
 static Err read_root(Reading *in, const XmlIn *at)
 {
     Err err = read_text(in, at, JOB_PATH_MAX, &in->root);
-    if (!err && (!in->root.bytes || in->root.data[0] != '/'))
-        err = BAD(in, at, "<modules-root> is an absolute path");
+    if (!err && (!in->root.bytes || in->root.data[0] != '/' || climbs(in->root)))
+        err = BAD(in, at, "<modules-root> is an absolute path without ..");
     return err;
 }
 
@@ -313,15 +322,6 @@ static Err read_elements(Reading *in, const XmlIn *root)
     if (root->text.bytes)
         return BAD(in, root, "a batch-job holds elements, no text of its own");
     return ERR_OK;
-}
-
-/* Words of a path that would lead out of its root. */
-static bool climbs(Slice path)
-{
-    while (path.data)
-        if (slice_is(slice_cut(&path, '/'), ".."))
-            return true;
-    return false;
 }
 
 static Err take_type(Reading *in, Slice type)

@@ -115,6 +115,8 @@ static void a_module_stays_in_its_root(void **state)
     refused(HEAD "<name>x</name>" TAIL, "line 1, column 1", "<module>");
     refused(HEAD "<module>x</module><modules-root>etc</modules-root>" TAIL, "line 1",
             "absolute");
+    refused(HEAD "<module>x</module><modules-root>/a/../</modules-root>" TAIL, "line 1",
+            "without ..");
 }
 
 static void what_is_wrong_is_told_with_its_place(void **state)
