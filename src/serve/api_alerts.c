@@ -236,16 +236,17 @@ static void defined(Exchange *exchange, Call *call)
 static void seek_rule(void *context, const Definition *definition)
 {
     Subject *subject = context;
-    subject->found =
-        subject->found || (slice_equal(definition->tenant, subject->tenant) &&
-                           slice_equal(definition->key, subject->name));
+    (void)definition;
+    subject->found = true;
 }
 
 static void read_there(Call *call, Store *store)
 {
     const Exchange *exchange = call->context;
-    call->err = store->kind->definitions(store, SLICE_LITERAL(ALERT_TABLE), seek_rule,
-                                         exchange->state, &call->why);
+    Subject *subject = exchange->state;
+    const DefinitionName name = { SLICE_LITERAL(ALERT_TABLE), subject->tenant,
+                                  subject->name };
+    call->err = store->kind->definition(store, &name, seek_rule, subject, &call->why);
 }
 
 /* value without data deletes. */

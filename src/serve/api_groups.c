@@ -63,9 +63,11 @@ static void read_group(Call *call, Store *store)
     const GroupCount one = { .tenant = subject->tenant, .name = subject->name };
     subject->arena = &call->arena;
     call->err = store->kind->groups(store, &one, take_count, subject, &call->why);
+    const DefinitionName name = { SLICE_LITERAL(GROUP_TABLE), subject->tenant,
+                                  subject->name };
     if (!call->err)
-        call->err = store->kind->definitions(store, SLICE_LITERAL(GROUP_TABLE),
-                                             take_definition, subject, &call->why);
+        call->err =
+            store->kind->definition(store, &name, take_definition, subject, &call->why);
     if (call->err || subject->defined || group_total(&subject->counts))
         return;
     call->err = ERR_NOT_FOUND;

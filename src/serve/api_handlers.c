@@ -98,8 +98,10 @@ static void take_sought(void *context, const Definition *definition)
 Err handler_seek(Store *store, HandlerSeek *seek, Error *why)
 {
     Slice table = slice_text(seek->version ? HANDLER_VERSIONS : HANDLER_TABLE);
+    const DefinitionName name = { table, seek->tenant, seek->type };
     seek->found = false;
-    return store->kind->definitions(store, table, take_sought, seek, why);
+    return seek->version ? store->kind->definitions(store, table, take_sought, seek, why)
+                         : store->kind->definition(store, &name, take_sought, seek, why);
 }
 
 static bool seek_in_call(Call *call, Store *store, int64_t version)

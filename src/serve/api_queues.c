@@ -152,8 +152,8 @@ static void read_queues(Call *call, Store *store)
 bool queue_seek(Call *call, Store *store, QueueDef *def)
 {
     QueueView view = { .tenant = def->tenant, .name = def->name, .arena = &call->arena };
-    call->err = store->kind->definitions(store, SLICE_LITERAL(QUEUE_TABLE),
-                                         take_definition, &view, &call->why);
+    const DefinitionName name = { SLICE_LITERAL(QUEUE_TABLE), def->tenant, def->name };
+    call->err = store->kind->definition(store, &name, take_definition, &view, &call->why);
     bool found = !call->err && view.count;
     if (found)
         *def = view.rows[0].def;

@@ -99,15 +99,25 @@ static void take_state(void *context, const Definition *definition)
             (void)!schedule_state_unpack(definition->value, &subject->views[i].state);
 }
 
-static void read_views(Call *call, Store *store)
+/* One of them is looked for by its name: there may be very many. */
+static void read_table(Call *call, Store *store, const char *table, DefinitionSink *sink)
 {
     const Exchange *exchange = call->context;
     Subject *subject = exchange->state;
-    call->err = store->kind->definitions(store, SLICE_LITERAL(SCHEDULE_TABLE),
-                                         take_schedule, subject, &call->why);
+    const DefinitionName name = { slice_text(table), subject->tenant, subject->name };
+    call->err =
+        subject->name.data
+            ? store->kind->definition(store, &name, sink, subject, &call->why)
+            : store->kind->definitions(store, name.table, sink, subject, &call->why);
+}
+
+static void read_views(Call *call, Store *store)
+{
+    const Exchange *exchange = call->context;
+    const Subject *subject = exchange->state;
+    read_table(call, store, SCHEDULE_TABLE, take_schedule);
     if (!call->err)
-        call->err = store->kind->definitions(store, SLICE_LITERAL(SCHEDULE_STATES),
-                                             take_state, subject, &call->why);
+        read_table(call, store, SCHEDULE_STATES, take_state);
     if (!call->err && subject->name.data && !subject->view_count) {
         call->err = ERR_NOT_FOUND;
         call->problem = "schedule_not_found";

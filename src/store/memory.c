@@ -432,6 +432,21 @@ static Err memory_definitions(Store *store, Slice table, DefinitionSink *sink,
     return ERR_OK;
 }
 
+static Err memory_definition(Store *store, const DefinitionName *name,
+                             DefinitionSink *sink, void *context, Error *why)
+{
+    (void)why;
+    const Slice parts[] = { name->table, name->tenant, name->key };
+    Buf key = { 0 };
+    memory_key(&key, parts, 3);
+    const Entry *entry =
+        entries_find(&memory_of(store)->tables[TABLE_DEFINITIONS], buf_slice(&key));
+    if (entry)
+        sink(context, &(Definition){ name->tenant, name->key, buf_slice(&entry->value) });
+    buf_done(&key);
+    return ERR_OK;
+}
+
 static int by_lane(const void *a, const void *b)
 {
     const LaneCount *first = a;
@@ -528,6 +543,7 @@ static const StoreKind memory_kind = {
     .last_id = memory_last_id,
     .last_number = memory_last_number,
     .definitions = memory_definitions,
+    .definition = memory_definition,
     .counts = memory_counts,
     .uses = memory_uses,
     .rollups = memory_rollups,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_load.c - loads and queries of the memory store: see memory.h. */
 #include "base/pack.h"
+#include "store/ages.h"
 #include "store/frozen.h"
 #include "store/memory_inside.h"
 

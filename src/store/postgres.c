@@ -129,6 +129,17 @@ static Err postgres_last_number(Store *store, uint32_t node, uint64_t *out, Erro
     return err;
 }
 
+static void tell_definitions(PGresult *result, DefinitionSink *sink, void *context)
+{
+    int rows = result ? PQntuples(result) : 0;
+    for (int i = 0; i < rows; i++) {
+        Definition definition = { field_bytes(result, i, 0), field_bytes(result, i, 1),
+                                  field_bytes(result, i, 2) };
+        sink(context, &definition);
+    }
+    PQclear(result);
+}
+
 static Err postgres_definitions(Store *store, Slice table, DefinitionSink *sink,
                                 void *context, Error *why)
 {
@@ -143,14 +154,24 @@ static Err postgres_definitions(Store *store, Slice table, DefinitionSink *sink,
                          : "SELECT tenant, key, value FROM pawl.definition"
                            " WHERE kind = $1 ORDER BY tenant, key",
                    &pg->params);
-    int rows = result ? PQntuples(result) : 0;
-    for (int i = 0; i < rows; i++) {
-        Definition definition = { field_bytes(result, i, 0), field_bytes(result, i, 1),
-                                  field_bytes(result, i, 2) };
-        sink(context, &definition);
-    }
-    PQclear(result);
+    tell_definitions(result, sink, context);
     return postgres_end_read(pg, "read definitions", why);
+}
+
+static Err postgres_definition(Store *store, const DefinitionName *name,
+                               DefinitionSink *sink, void *context, Error *why)
+{
+    Postgres *pg = postgres_of(store);
+    postgres_begin_read(pg);
+    param_bytes(&pg->params, name->table);
+    param_bytes(&pg->params, name->tenant);
+    param_bytes(&pg->params, name->key);
+    PGresult *result = link_query(&pg->link,
+                                  "SELECT tenant, key, value FROM pawl.definition"
+                                  " WHERE kind = $1 AND tenant = $2 AND key = $3",
+                                  &pg->params);
+    tell_definitions(result, sink, context);
+    return postgres_end_read(pg, "read a definition", why);
 }
 
 static Err postgres_counts(Store *store, CountSink *sink, void *context, Error *why)
@@ -242,6 +263,7 @@ static const StoreKind postgres_kind = {
     .last_id = postgres_last_id,
     .last_number = postgres_last_number,
     .definitions = postgres_definitions,
+    .definition = postgres_definition,
     .rollups = postgres_rollups,
     .counts = postgres_counts,
     .uses = postgres_uses,

@@ -7,6 +7,7 @@
 #include "store/postgres_query.h"
 
 #include "base/times.h"
+#include "store/ages.h"
 #include "store/frozen.h"
 #include "store/postgres_load.h"
 

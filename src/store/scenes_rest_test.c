@@ -370,6 +370,17 @@ static void expect_definitions(Scene *scene, const char *table, const char *text
     buf_done(&out);
 }
 
+static void expect_definition(Scene *scene, const DefinitionName *name, const char *text)
+{
+    Buf out = { 0 };
+    Error why = { 0 };
+    while (
+        scene->store->kind->definition(scene->store, name, write_definition, &out, &why))
+        scene->failures++;
+    assert_string_equal(buf_cstr(&out), text);
+    buf_done(&out);
+}
+
 static OpResult define(Scene *scene, OpKind kind, const char *table, const char *key,
                        const char *value)
 {
@@ -395,6 +406,27 @@ static void definitions_stay_until_deleted(Scene *scene)
     expect_definitions(scene, "handler", "acme/b=two ");
     expect_definitions(scene, "queue", "acme/a=other ");
     expect_definitions(scene, "none", "");
+}
+
+static void one_definition_is_found_by_its_name(Scene *scene)
+{
+    DefinitionName name = { SLICE_LITERAL("handler"), SLICE_LITERAL(SCENE_TENANT),
+                            SLICE_LITERAL("b") };
+    define(scene, OP_PUT, "handler", "a", "one");
+    expect_definition(scene, &name, "");
+    define(scene, OP_PUT, "handler", "b", "two");
+    define(scene, OP_PUT, "handler", "bb", "three");
+    define(scene, OP_PUT, "queue", "b", "other");
+    expect_definition(scene, &name, SCENE_TENANT "/b=two ");
+    name.tenant = SLICE_LITERAL("someone");
+    expect_definition(scene, &name, "");
+    name.tenant = SLICE_LITERAL("");
+    expect_definition(scene, &name, "");
+    name.tenant = SLICE_LITERAL(SCENE_TENANT);
+    define(scene, OP_PUT, "handler", "b", "newer");
+    expect_definition(scene, &name, SCENE_TENANT "/b=newer ");
+    define(scene, OP_DELETE, "handler", "b", "");
+    expect_definition(scene, &name, "");
 }
 
 static void nodes_have_a_row_each(Scene *scene)
@@ -737,6 +769,7 @@ const SceneRow scenes_of_the_rest[] = {
     SCENE(a_removed_job_leaves_nothing),
     SCENE(the_archive_is_purged_by_age),
     SCENE(definitions_stay_until_deleted),
+    SCENE(one_definition_is_found_by_its_name),
     SCENE(nodes_have_a_row_each),
     SCENE(keys_hold_until_they_expire),
     SCENE(queries_look_everywhere),

@@ -118,6 +118,23 @@ static Err sqlite_definitions(Store *store, Slice table, DefinitionSink *sink,
     return db_end(&sqlite->db, "read definitions", why);
 }
 
+static Err sqlite_definition(Store *store, const DefinitionName *name,
+                             DefinitionSink *sink, void *context, Error *why)
+{
+    Sqlite *sqlite = sqlite_of(store);
+    sqlite_begin_read(sqlite);
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_DEFINITION_GET);
+    db_bind_key(stmt, 1, name->table);
+    db_bind_key(stmt, 2, name->tenant);
+    db_bind_key(stmt, 3, name->key);
+    while (db_row(&sqlite->db, stmt)) {
+        Definition definition = { db_column(stmt, 0), db_column(stmt, 1),
+                                  db_column(stmt, 2) };
+        sink(context, &definition);
+    }
+    return db_end(&sqlite->db, "read a definition", why);
+}
+
 static Err sqlite_counts(Store *store, CountSink *sink, void *context, Error *why)
 {
     Sqlite *sqlite = sqlite_of(store);
@@ -176,6 +193,7 @@ static const StoreKind sqlite_kind = {
     .last_id = sqlite_last_id,
     .last_number = sqlite_last_number,
     .definitions = sqlite_definitions,
+    .definition = sqlite_definition,
     .rollups = sqlite_rollups,
     .counts = sqlite_counts,
     .uses = sqlite_uses,

@@ -2,6 +2,7 @@
 /* sqlite_query.c - see sqlite_query.h. */
 #include "store/sqlite_query.h"
 
+#include "store/ages.h"
 #include "store/frozen.h"
 #include "store/sqlite_load.h"
 #include "store/sqlite_terms.h"

@@ -113,6 +113,8 @@ static const char *const texts[SQL_STATEMENTS] = {
 
     [SQL_DEFINITIONS] = "SELECT tenant, key, value FROM definition WHERE kind = ?1"
                         " ORDER BY tenant, key",
+    [SQL_DEFINITION_GET] = "SELECT tenant, key, value FROM definition"
+                           " WHERE kind = ?1 AND tenant = ?2 AND key = ?3",
     [SQL_DEFINITION_PUT] = "INSERT OR REPLACE INTO definition(kind, tenant, key, value)"
                            " VALUES(?1, ?2, ?3, ?4)",
     [SQL_DEFINITION_REMOVE] = "DELETE FROM definition"

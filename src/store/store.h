@@ -59,6 +59,11 @@ typedef struct JobSink {
     void (*take)(void *context, const Job *job);
     void *context;
 } JobSink;
+typedef struct DefinitionName {
+    Slice table;
+    Slice tenant;
+    Slice key;
+} DefinitionName;
 typedef void DefinitionSink(void *context, const Definition *definition);
 typedef void CountSink(void *context, const LaneCount *count);
 typedef void GroupSink(void *context, const GroupCount *count);
@@ -104,6 +109,10 @@ typedef struct StoreKind {
     /* In order of tenant and key. STORE_TABLE_NODE: what OP_NODE wrote, by sysid. */
     Err (*definitions)(Store *store, Slice table, DefinitionSink *sink, void *context,
                        Error *why);
+
+    /* The one of that name, if it is there; not of STORE_TABLE_NODE. */
+    Err (*definition)(Store *store, const DefinitionName *name, DefinitionSink *sink,
+                      void *context, Error *why);
 
     /* Counts by lane and state that are not 0, final ones too, in order; kept up to date
      * by commits: never a scan of jobs. */
@@ -153,22 +162,6 @@ static inline uint32_t store_query_limit(const JobQuery *query)
     uint32_t limit = query->limit ? query->limit : QUERY_LIMIT_DEFAULT;
     return limit < QUERY_LIMIT_MAX ? limit : QUERY_LIMIT_MAX;
 }
-
-/* Queues with aging, out of the definitions: for kinds, whose dispatch order needs it. */
-typedef struct Ages {
-    Arena arena;
-    struct AgedQueue {
-        Slice tenant;
-        Slice queue;
-        int64_t age_ms;
-    } * items;
-    size_t count;
-    size_t capacity;
-} Ages;
-
-MUST_CHECK Err ages_load(Ages *ages, Store *store, Error *why);
-int64_t ages_find(const Ages *ages, Slice tenant, Slice queue); /* 0: no aging */
-void ages_done(Ages *ages);
 
 /* url: "sqlite:PATH", "postgresql://..." or "memory:". Creates and migrates as needed
  * (unless read_only); refuses a newer schema and a file that another process owns, with

@@ -159,6 +159,14 @@ static Err trace_definitions(Store *store, Slice table, DefinitionSink *sink,
         trace->inner->kind->definitions(trace->inner, table, sink, context, why));
 }
 
+static Err trace_definition(Store *store, const DefinitionName *name,
+                            DefinitionSink *sink, void *context, Error *why)
+{
+    Trace *trace = trace_of(store);
+    return traced(trace, "definition",
+                  trace->inner->kind->definition(trace->inner, name, sink, context, why));
+}
+
 static Err trace_counts(Store *store, CountSink *sink, void *context, Error *why)
 {
     Trace *trace = trace_of(store);
@@ -224,6 +232,7 @@ static const StoreKind trace_kind = {
     .last_id = trace_last_id,
     .last_number = trace_last_number,
     .definitions = trace_definitions,
+    .definition = trace_definition,
     .counts = trace_counts,
     .uses = trace_uses,
     .rollups = trace_rollups,
@@ -339,6 +348,12 @@ static Err fault_definitions(Store *store, Slice table, DefinitionSink *sink,
     FAULTY(store, false, definitions(inner, table, sink, context, why));
 }
 
+static Err fault_definition(Store *store, const DefinitionName *name,
+                            DefinitionSink *sink, void *context, Error *why)
+{
+    FAULTY(store, false, definition(inner, name, sink, context, why));
+}
+
 static Err fault_counts(Store *store, CountSink *sink, void *context, Error *why)
 {
     FAULTY(store, false, counts(inner, sink, context, why));
@@ -390,6 +405,7 @@ static const StoreKind fault_kind = {
     .last_id = fault_last_id,
     .last_number = fault_last_number,
     .definitions = fault_definitions,
+    .definition = fault_definition,
     .counts = fault_counts,
     .uses = fault_uses,
     .rollups = fault_rollups,
