@@ -45,8 +45,9 @@ typedef struct ClusterNews {
 
 struct ClusterLink {
     Daemon *daemon;
-    Store *store; /* the thread's own */
-    NodeRow row;  /* as it was last read; slices empty */
+    Store *store;    /* the thread's own */
+    NodeRow row;     /* as it was last read; slices empty */
+    uint32_t number; /* that it has, or wants */
     pthread_t thread;
     bool running;
     _Atomic bool stop;
@@ -78,7 +79,7 @@ static Renewal renewal_of(ClusterLink *link, Buf *facts)
     link->facts.at_ms = clock_now().wall_ms;
     peer_pack(facts, &link->facts);
     Renewal renewal = { .sysid = slice_text(link->daemon->identity.sysid),
-                        .number = link->daemon->identity.number,
+                        .number = link->number,
                         .lease_ms = link->lease_ms,
                         .controls = !link->facts.draining,
                         .facts = buf_slice(facts) };
@@ -128,6 +129,11 @@ Err cluster_begin(Daemon *daemon, Error *why)
     link->box.wake_context = daemon;
     link->gone = gone_new();
     first_facts(link);
+    /* A node that is new takes no number of which a journal was read: the store would
+     * take what it accepts for what that one had brought already, so its own journal
+     * would be refused; and that one could not come back. */
+    if (identity_has_begun(daemon->data_dir))
+        link->number = daemon->identity.number;
     StoreOptions options = { .answer_ms = link->lease_ms / ANSWERS };
     if (options.answer_ms < ANSWER_MIN_MS)
         options.answer_ms = ANSWER_MIN_MS;
@@ -142,6 +148,7 @@ Err cluster_begin(Daemon *daemon, Error *why)
     if (!err)
         err = link->store->kind->definitions(link->store, SLICE_LITERAL(GONE_TABLE),
                                              gone_defined, link->gone, why);
+    link->number = link->row.number;
     if (!err && link->row.number != daemon->identity.number)
         err = identity_number(daemon->data_dir, &daemon->identity,
                               (uint16_t)link->row.number, why);

@@ -135,11 +135,16 @@ static Err write_identity(const char *data_dir, const Identity *identity, Error 
     return file_replace(data_dir, IDENTITY_FILE, text, why);
 }
 
-Err identity_number(const char *data_dir, Identity *identity, uint16_t number, Error *why)
+bool identity_has_begun(const char *data_dir)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/journal", data_dir);
-    if (access(path, F_OK) == 0)
+    return access(path, F_OK) == 0;
+}
+
+Err identity_number(const char *data_dir, Identity *identity, uint16_t number, Error *why)
+{
+    if (identity_has_begun(data_dir))
         return error_set(why, ERR_CONFLICT,
                          "this node has given ids as node %u, but the store has it as "
                          "node %u: start it with a new --data, or on its own store",

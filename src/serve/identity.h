@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SYSID_BYTES 64
@@ -26,6 +27,9 @@ MUST_CHECK Err identity_begin(const char *data_dir, Identity *out, Error *why);
 
 /* The same without changing anything. ERR_NOT_FOUND: there is none yet. */
 MUST_CHECK Err identity_read(const char *data_dir, Identity *out, Error *why);
+
+/* Whether it has a journal: then it has given ids under its number. */
+bool identity_has_begun(const char *data_dir);
 
 /* Another number, durably: the one it had is taken by another node of the store. Only
  * before it has given ids: ERR_CONFLICT if there is a journal. */

@@ -39,7 +39,7 @@ typedef void NodeSink(void *context, const NodeRow *row);
 /* What a node says when it renews its lease. */
 typedef struct Renewal {
     Slice sysid;
-    uint32_t number;  /* wanted, if the row is new; 0: any */
+    uint32_t number;  /* wanted, if the row is new: its journal's; 0: it has none */
     int64_t lease_ms; /* from now; 0: given back */
     bool controls;    /* it would take the duties of the cluster, or goes on with them */
     Slice facts;

@@ -103,6 +103,16 @@ OpResult scene_do(Scene *scene, const Op *op)
     return scene_do_as(scene, SCENE_NODE, op);
 }
 
+uint32_t scene_number(Scene *scene, const char *sysid, uint32_t wanted)
+{
+    Renewal renewal = { .sysid = slice_text(sysid),
+                        .number = wanted,
+                        .lease_ms = MS_PER_HOUR };
+    NodeRow row = { 0 };
+    MUST(scene, scene->store->kind->renew(scene->store, &renewal, &row, &why));
+    return row.number;
+}
+
 NodeRow scene_renew(Scene *scene, const char *sysid, bool alive)
 {
     Renewal renewal = { .sysid = slice_text(sysid),

@@ -73,6 +73,7 @@ uint64_t scene_count(Scene *scene, const char *queue, JobState state);
 
 /* A node that shares the store: its lease is over at once, or in an hour. */
 NodeRow scene_renew(Scene *scene, const char *sysid, bool alive);
+uint32_t scene_number(Scene *scene, const char *sysid, uint32_t wanted); /* it gets */
 void scene_join(Scene *scene, uint32_t node, uint64_t epoch);
 
 void scene_expect_state(Scene *scene, JobId id, JobState state);

@@ -46,12 +46,18 @@ bool memory_lease_of(const Memory *memory, uint32_t node, MemLease *out)
     return entry != NULL;
 }
 
+static bool was_read(const Memory *memory, uint32_t number)
+{
+    const Point *point = points_find(&memory->points, number);
+    return point && point->has_position && point->position;
+}
+
 static uint32_t free_number(const Memory *memory, uint32_t wanted)
 {
     if (wanted && !lease_entry(memory, wanted))
         return wanted;
     uint32_t number = 1;
-    while (lease_entry(memory, number))
+    while (lease_entry(memory, number) || was_read(memory, number))
         number++;
     return number;
 }

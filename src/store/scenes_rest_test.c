@@ -429,6 +429,22 @@ static void one_definition_is_found_by_its_name(Scene *scene)
     expect_definition(scene, &name, "");
 }
 
+/* Whose journal the store has read, though it has no row (the store was moved), can come
+ * back; its number is for no one else. */
+static void the_number_of_a_journal_is_kept_for_it(Scene *scene)
+{
+    Batch batch = { .node = 1, .has_read_point = true, .read_point = { 1, 1000 } };
+    Op *put = batch_op(&batch, OP_PUT, 0);
+    put->table = SLICE_LITERAL("config");
+    put->key = SLICE_LITERAL("k");
+    put->value = SLICE_LITERAL("1");
+    scene_commit(scene, &batch, 1, NULL);
+    batch_done(&batch);
+    assert_int_equal(scene_number(scene, "new", 0), 2);
+    assert_int_equal(scene_number(scene, "old", 1), 1);
+    assert_int_equal(scene_number(scene, "newer", 2), 3);
+}
+
 static void nodes_have_a_row_each(Scene *scene)
 {
     Op op = scene_op(OP_NODE, 0);
@@ -771,6 +787,7 @@ const SceneRow scenes_of_the_rest[] = {
     SCENE(definitions_stay_until_deleted),
     SCENE(one_definition_is_found_by_its_name),
     SCENE(nodes_have_a_row_each),
+    SCENE(the_number_of_a_journal_is_kept_for_it),
     SCENE(keys_hold_until_they_expire),
     SCENE(queries_look_everywhere),
     SCENE(queries_find_by_id),

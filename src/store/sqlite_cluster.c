@@ -261,7 +261,7 @@ static uint32_t free_number(Sqlite *sqlite, uint32_t wanted)
     while (db_row(db, stmt)) {
         uint32_t number = (uint32_t)sqlite3_column_int64(stmt, 0);
         smallest += number == smallest;
-        taken |= number == wanted;
+        taken |= number == wanted && sqlite3_column_int(stmt, 1);
     }
     return taken ? smallest : wanted;
 }

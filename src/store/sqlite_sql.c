@@ -197,7 +197,10 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_NODE_RENEW] = "INSERT INTO node(sysid, beat, facts, number, lease)"
                        " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
                        " SET beat = ?2, facts = ?3, number = ?4, lease = ?5",
-    [SQL_NODE_NUMBERS] = "SELECT number FROM node WHERE number > 0 ORDER BY number",
+    [SQL_NODE_NUMBERS] =
+        "SELECT number, max(there) FROM (SELECT number, 1 AS there FROM node"
+        " WHERE number > 0 UNION ALL SELECT node, 0 FROM point WHERE position > 0)"
+        " GROUP BY number ORDER BY number",
     [SQL_NODE_OF] = "SELECT coalesce(epoch, 0), coalesce(fenced, 0), lease FROM node"
                     " WHERE number = ?1",
     [SQL_NODE_CONTROLLER] = "SELECT 1 FROM node WHERE controls = 1 AND number <> ?1"

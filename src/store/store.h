@@ -131,11 +131,11 @@ typedef struct StoreKind {
                   Error *why);
 
     /* Nodes that share the store: see store/cluster.h. renew makes the node's row if
-     * there is none, with the number it wants if that is free, else the smallest free
-     * one; *out tells its number, epoch and fence, and whether it controls: at most one
-     * row does, the one whose lease is not over, which is not fenced and which goes on
-     * saying so; else the next that would. *out's slices are empty. A transaction of its
-     * own. */
+     * there is none, with the number it wants if that is free, else the smallest that no
+     * node has and none had whose journal was read; *out tells its number, epoch and
+     * fence, and whether it controls: at most one row does, the one whose lease is not
+     * over, which is not fenced and which goes on saying so; else the next that would.
+     * *out's slices are empty. A transaction of its own. */
     Err (*renew)(Store *store, const Renewal *renewal, NodeRow *out, Error *why);
 
     /* All rows that have a number, in its order. */

@@ -298,6 +298,36 @@ def test_a_store_of_several_nodes_moves_and_comes_back(place, server):
         cluster.close()
 
 
+def test_a_new_node_takes_no_number_whose_journal_was_read(place, server):
+    """The store goes on with one of its nodes; a new one comes, and only then the other. Each
+    begins, what was acknowledged is there once, and what each accepts then is done."""
+    cluster = Cluster(server.database("one_of_two"), place.path, 3, "--slots", "2")
+    first, second, new = cluster.daemons
+    url = server.database("one_and_new")
+    try:
+        held = [node.start().api().add(command=["true"], held=True)["id"]
+                for node in (first, second)]
+        assert [node.stop() for node in (first, second)] == [0, 0]
+        file = place.path / "one_of_two.export"
+        export_when_over(first.data, first.options[1], file)
+        take_in(first.data, url, file)
+        for node in cluster.daemons:
+            node.options[1] = url
+        added = [node.start().api(LONG).add(command=["true"])["id"]
+                 for node in (first, new, second)]
+        numbers = [(node.data / "identity").read_text().split()[1] for node in cluster.daemons]
+        assert numbers == ["number=1", "number=2", "number=3"]
+        api = second.api(LONG)
+        for id in added:
+            assert api.until(id, seconds=LONG)["state"] == "done"
+        assert sorted(job["id"] for job in api.all()) == sorted(held + added)
+        for id in held:
+            api.act(id, "release")
+            assert api.until(id, seconds=LONG)["state"] == "done"
+    finally:
+        cluster.close()
+
+
 # --- what is refused -------------------------------------------------------------------
 
 @pytest.fixture
