@@ -304,6 +304,23 @@ void journal_stats(Journal *journal, JournalStats *out)
 
 /* --- Scanning -------------------------------------------------------------- */
 
+Err journal_begin(const char *dir, uint64_t *out_position, Error *why)
+{
+    SegmentList list = { 0 };
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *out_position = 0;
+    if (fd < 0 && errno == ENOENT)
+        return ERR_OK;
+    if (fd < 0)
+        return error_errno(why, "journal: cannot open the directory %s", dir);
+    Err err = segment_list(fd, &list, why);
+    close(fd);
+    if (!err && list.count)
+        *out_position = list.starts[0];
+    mem_free(list.starts);
+    return err;
+}
+
 Err journal_scan(const char *dir, JournalVisit *visit, void *context, Error *why)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -111,6 +111,10 @@ MUST_CHECK Err journal_rewind(Journal *journal, uint64_t position, Error *why);
  * they are more than keep_bytes or older than keep_ms (boot time, as now_ms). */
 void journal_trim(Journal *journal, uint64_t position, int64_t now_ms);
 
+/* Where the oldest segment in the directory begins, before it is opened; 0 if there is
+ * none. */
+MUST_CHECK Err journal_begin(const char *dir, uint64_t *out_position, Error *why);
+
 /* Walks a journal directory without opening it for writing: for verify and export. A
  * daemon may be writing to it. `position` is the one behind the record. A torn tail is
  * the end; damage is ERR_CORRUPT with the place; what visit returns stops the walk. */

@@ -339,9 +339,14 @@ static void trimmed_segments_are_kept_for_a_while(void **state)
     fixture.options.segment_bytes = 8192;
     fixture.options.keep_bytes = 4 * 3400;
     fixture.options.keep_ms = 1000;
+    uint64_t begin = 1;
+    assert_int_equal(journal_begin(fixture.dir, &begin, &fixture.why), ERR_OK);
+    assert_int_equal(begin, 0); /* there is none yet */
     fixture_open(&fixture);
     fill_segments(&fixture, 10);
     uint64_t end = journal_end(fixture.journal);
+    assert_int_equal(journal_begin(fixture.dir, &begin, &fixture.why), ERR_OK);
+    assert_int_equal(begin, 0);
     journal_trim(fixture.journal, end, 0);
     assert_int_equal(fixture_segments(&fixture), 10); /* nothing has been read */
     fixture_read_all(fixture.journal, 0);
@@ -353,6 +358,8 @@ static void trimmed_segments_are_kept_for_a_while(void **state)
     assert_int_equal(fixture_segments(&fixture), 5);
     journal_trim(fixture.journal, end, 1200);
     assert_int_equal(fixture_segments(&fixture), 1);
+    assert_int_equal(journal_begin(fixture.dir, &begin, &fixture.why), ERR_OK);
+    assert_in_range(begin, end / 2, end);
     fixture_done(&fixture);
 }
 
