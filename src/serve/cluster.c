@@ -5,10 +5,12 @@
 #include "base/log.h"
 #include "core/peer.h"
 #include "serve/api_nodes.h"
+#include "serve/cutoff.h"
 #include "serve/forget.h"
 #include "serve/gone.h"
 #include "serve/inside.h"
 #include "serve/relay.h"
+#include "serve/remember.h"
 #include "serve/settle.h"
 #include "serve/store_await.h"
 
@@ -24,7 +26,8 @@
 #define HINTED_MS     10   /* likewise, however many hints come */
 #define REJOIN_TRIES  3
 #define WAITERS_MS    500
-#define WAITERS_MAX   200 /* questions at once */
+#define WAITERS_MAX   200            /* questions at once */
+#define OPEN_MS       (5 * MS_PER_S) /* then it looks whether it must begin cut off */
 
 typedef struct ClusterNews {
     Mail mail; /* must be first */
@@ -41,6 +44,7 @@ typedef struct ClusterNews {
     size_t forget; /* which peer is to be forgotten, from 1; 0: none */
     bool behind;   /* not all changes are known any more */
     bool silent;   /* the store is not there, and nothing else is known */
+    bool back;     /* it answers a node that began without it */
 } ClusterNews;
 
 struct ClusterLink {
@@ -116,6 +120,12 @@ static void last_change(void *context, const Change *change)
     *(uint64_t *)context = change->change;
 }
 
+static int64_t answer_ms(const ClusterLink *link)
+{
+    int64_t part_ms = link->lease_ms / ANSWERS;
+    return part_ms > ANSWER_MIN_MS ? part_ms : ANSWER_MIN_MS;
+}
+
 Err cluster_begin(Daemon *daemon, Error *why)
 {
     if (!daemon->store->kind->shared)
@@ -129,15 +139,18 @@ Err cluster_begin(Daemon *daemon, Error *why)
     link->box.wake_context = daemon;
     link->gone = gone_new();
     first_facts(link);
+    if (daemon->cut_off) {
+        link->silent = true;
+        return ERR_OK;
+    }
     /* A node that is new takes no number of which a journal was read: the store would
      * take what it accepts for what that one had brought already, so its own journal
      * would be refused; and that one could not come back. */
     if (identity_has_begun(daemon->data_dir))
         link->number = daemon->identity.number;
-    StoreOptions options = { .answer_ms = link->lease_ms / ANSWERS };
-    if (options.answer_ms < ANSWER_MIN_MS)
-        options.answer_ms = ANSWER_MIN_MS;
-    Err err = store_await(daemon->store_url, &options, &link->store, why);
+    StoreOptions options = { .answer_ms = answer_ms(link) };
+    Err err = store_await(daemon->store_url, &options, &(Patience){ .most_ms = OPEN_MS },
+                          &link->store, why);
     if (!err)
         err = renew(link, &link->row, why);
     /* Before definitions are read: what changes meanwhile is told again, none is missed.
@@ -269,9 +282,12 @@ static ClusterNews *look(ClusterLink *link)
         news_free(news);
         return NULL;
     }
-    for (size_t i = 0; i < news->change_count; i++)
+    for (size_t i = 0; i < news->change_count; i++) {
         if (slice_is(news->changes[i].table, GONE_TABLE))
             gone_defined(link->gone, &news->changes[i].definition);
+        if (snapshot_has(news->changes[i].table))
+            remember_touch(link->daemon->remember);
+    }
     look_for_gone(link, news);
     if (news->change_count) {
         uint64_t last = news->changes[news->change_count - 1].change;
@@ -309,6 +325,20 @@ static ClusterNews *tell_silence(const ClusterLink *link, int64_t since_boot)
     return news;
 }
 
+/* Instead of all else: the daemon was started without its store. */
+static void *link_seek(void *context)
+{
+    ClusterLink *link = context;
+    Err said = ERR_OK;
+    while (!link->stop && !cutoff_is_over(link->daemon, &said))
+        usleep(STORE_TRY_MS * 1000);
+    ClusterNews *news = MEM_NEW(ClusterNews);
+    news->silent = true;
+    news->back = !link->stop;
+    mailbox_put(&link->box, &news->mail);
+    return NULL;
+}
+
 static void *link_run(void *context)
 {
     ClusterLink *link = context;
@@ -343,9 +373,16 @@ void cluster_start(Daemon *daemon)
     ClusterLink *link = daemon->cluster_link;
     if (!link)
         return;
-    node_running(daemon->node, set_deadline, daemon);
-    runner_lease(daemon->runner, link->lease_boot);
-    pthread_create(&link->thread, NULL, link_run, link);
+    if (!daemon->cut_off) {
+        node_running(daemon->node, set_deadline, daemon);
+        runner_lease(daemon->runner, link->lease_boot);
+        daemon->remember =
+            remember_open(&(RememberOptions){ .data_dir = daemon->data_dir,
+                                              .store_url = daemon->store_url,
+                                              .identity = &daemon->identity,
+                                              .answer_ms = answer_ms(link) });
+    }
+    pthread_create(&link->thread, NULL, daemon->cut_off ? link_seek : link_run, link);
     link->running = true;
 }
 
@@ -366,6 +403,8 @@ void cluster_stop(Daemon *daemon)
     if (link->running)
         pthread_join(link->thread, NULL);
     link->running = false;
+    remember_close(daemon->remember);
+    daemon->remember = NULL;
     for (Call *call = link->settling; call;) {
         Call *next = (Call *)(void *)call->mail.next;
         settle_refuse(call, "draining", "the daemon is closing");
@@ -405,8 +444,8 @@ static void give_lease_back(Daemon *daemon)
     ClusterLink *link = daemon->cluster_link;
     Error why = { 0 };
     NodeRow row;
-    if (!daemon->keeper || !daemon->stop || link->again || !is_idle(daemon) ||
-        keeper_applied(daemon->keeper) < journal_end(daemon->journal))
+    if (!daemon->keeper || !daemon->stop || link->again || daemon->cut_off ||
+        !is_idle(daemon) || keeper_applied(daemon->keeper) < journal_end(daemon->journal))
         return;
     link->lease_ms = 0;
     if (renew(link, &row, &why))
@@ -510,6 +549,8 @@ static void say_facts(Daemon *daemon, Now now)
     link->facts.loads = buf_slice(&link->loads);
     link->lease_ms = node_settings(daemon->node)->lease_ms;
     pthread_mutex_unlock(&link->lock);
+    if (daemon->remember)
+        remember_point(daemon->remember, ids, daemon->applied);
 }
 
 /* The end of a job that another node has is not told here: who waits for it looks. */
@@ -613,6 +654,12 @@ void cluster_collect(Daemon *daemon, Now now)
             log_event(LOG_WARN, "node.behind",
                       "sysid=%s msg=\"more definitions have changed than are kept: "
                       "beginning anew\"",
+                      daemon->identity.sysid);
+            link->again = true;
+        }
+        if (news->back && !link->again) {
+            log_event(LOG_INFO, "node.back",
+                      "sysid=%s msg=\"its store answers: beginning anew with it\"",
                       daemon->identity.sysid);
             link->again = true;
         }

@@ -165,6 +165,10 @@ static void take_call(Daemon *daemon, Call *call)
         cluster_settle(daemon, call);
         return;
     case CALL_TRY:
+        if (daemon->cut_off) { /* it runs nothing */
+            answer(call, ERR_UNAVAILABLE, "store_failing");
+            return;
+        }
         audit_note(daemon->security->audit, call);
         daemon_trial_begin(daemon, call);
         return;

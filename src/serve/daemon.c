@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "serve/claim_key.h"
 #include "serve/cluster.h"
+#include "serve/cutoff.h"
 #include "serve/far_events.h"
 #include "serve/leftovers.h"
 #include "serve/loop.h"
@@ -194,6 +195,8 @@ static Err open_data(Daemon *daemon, Error *why)
 
 static Err open_store(Daemon *daemon, Error *why)
 {
+    if (strncmp(daemon->store_url, "postgres", 8) == 0)
+        return cutoff_open_store(daemon, why);
     if (strncmp(daemon->store_url, "sqlite:", 7) == 0) {
         Err err = file_make_private(daemon->store_url + strlen("sqlite:"), why);
         if (err)
@@ -201,9 +204,9 @@ static Err open_store(Daemon *daemon, Error *why)
     }
     snprintf(daemon->cluster, sizeof daemon->cluster, "%llx",
              (unsigned long long)daemon->identity.cluster);
-    bool own = strncmp(daemon->store_url, "postgres", 8) != 0;
-    StoreOptions options = { .cluster = own ? daemon->cluster : NULL };
-    return store_await(daemon->store_url, &options, &daemon->store, why);
+    StoreOptions options = { .cluster = daemon->cluster };
+    return store_await(daemon->store_url, &options, &(Patience){ 0 }, &daemon->store,
+                       why);
 }
 
 static Err open_journal(Daemon *daemon, Error *why)
@@ -231,7 +234,10 @@ static Err open_journal(Daemon *daemon, Error *why)
     if (err)
         return err;
     daemon->applied = point.position;
-    err = keeper_catch_up(store, daemon->journal, &daemon->applied, why);
+    if (daemon->cut_off)
+        err = cutoff_read_tail(daemon->cut_off, daemon->journal, why);
+    else
+        err = keeper_catch_up(store, daemon->journal, &daemon->applied, why);
     daemon->durable = journal_durable(daemon->journal);
     return err;
 }
@@ -286,8 +292,8 @@ static Err open_node(Daemon *daemon, Error *why)
     daemon->settings_stored = stored.bits;
     daemon->node = node_new(&options);
     err = daemon_load_definitions(daemon, why);
-    if (err)
-        return err;
+    if (err || daemon->cut_off)
+        return err; /* of jobs it knows nothing */
     daemon_declare(daemon);
     uint32_t owner = cluster_owner(daemon);
     Load lanes = { .kind = LOAD_LANES, .owner = owner };
@@ -379,6 +385,11 @@ static Err open_web(Daemon *daemon, Error *why)
     return web_open(&daemon->web, &options, why);
 }
 
+static Err open_reader(Daemon *daemon, Error *why)
+{
+    return reader_open(daemon->store_url, &daemon->reader, why);
+}
+
 static void fill_facts(Daemon *daemon)
 {
     const DaemonOptions *from = &daemon->options;
@@ -428,20 +439,25 @@ static Err open_all(Daemon *daemon, Error *why)
     static const struct {
         Err (*open)(Daemon *, Error *);
         bool local; /* asks nothing of the store */
+        bool joins; /* not for a node that is cut off */
     } steps[] = {
-        { open_data, true },     { open_store, false },      { cluster_begin, false },
-        { tenure_begin, false }, { open_journal, false },    { cluster_join, false },
-        { open_node, false },    { processors_open, false }, { daemon_open_doors, true },
-        { open_web, true },      { open_runner, true },
+        { open_data, true, false },         { open_store, false, false },
+        { cluster_begin, false, false },    { tenure_begin, false, true },
+        { open_journal, false, false },     { cluster_join, false, true },
+        { open_node, false, false },        { processors_open, false, false },
+        { daemon_open_doors, true, false }, { open_web, true, false },
+        { open_runner, true, true },        { open_reader, false, true },
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (steps[i].joins && daemon->cut_off)
+            continue;
         if (steps[i].open == daemon_open_doors)
             fill_facts(daemon); /* its threads read them from the start */
         Err err = steps[i].open(daemon, why);
         if (err)
             return start_err(daemon, steps[i].local, err);
     }
-    return reader_open(daemon->store_url, &daemon->reader, why);
+    return ERR_OK;
 }
 
 Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
@@ -479,7 +495,8 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     daemon->keeper = keeper_open(&keeper);
     node_recovered(daemon->node);
     cluster_start(daemon);
-    processors_start(daemon);
+    if (!daemon->cut_off) /* else nothing is known of what their units are doing */
+        processors_start(daemon);
     err = drop_open(daemon, &daemon->drop, why);
     if (err == ERR_FULL) {
         log_event(LOG_WARN, "daemon.full", "why=%s", LOG_QUOTED(why->text));
@@ -626,6 +643,7 @@ void daemon_close(Daemon *daemon)
     tenure_end(daemon);
     if (daemon->store)
         store_close(daemon->store);
+    cutoff_free(daemon->cut_off);
     loop_close(daemon);
     free_memory(daemon);
     if (daemon->lock_fd >= 0)

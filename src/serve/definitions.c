@@ -72,8 +72,11 @@ Err daemon_load_versions(Daemon *daemon, Error *why)
                                             stored_version, daemon->node, why);
 }
 
+/* Cut off it cannot know what others have declared meanwhile: when it begins anew. */
 void daemon_declare(Daemon *daemon)
 {
+    if (daemon->cut_off)
+        return;
     declares_set(daemon->declares,
                  daemon->options.declared ? *daemon->options.declared : NULL);
 }

@@ -18,16 +18,15 @@
 #define IDENTITY_BYTES_MAX  512
 #define HOST_NAME_BYTES_MAX 40 /* of the host's name in a sysid */
 
-static Err write_all(int fd, const char *text)
+static Err write_all(int fd, Slice bytes)
 {
-    for (size_t left = strlen(text); left;) {
-        ssize_t written = write(fd, text, left);
+    while (bytes.bytes) {
+        ssize_t written = write(fd, bytes.data, bytes.bytes);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
             return err_from_errno(errno);
-        text += written;
-        left -= (size_t)written;
+        bytes = slice_of(bytes.data + written, bytes.bytes - (size_t)written);
     }
     return ERR_OK;
 }
@@ -42,26 +41,42 @@ static Err sync_dir(const char *dir)
     return failed ? ERR_IO : ERR_OK;
 }
 
-Err file_replace(const char *dir, const char *name, const char *text, Error *why)
+Err file_draft(FileDraft *draft, const char *dir, const char *name, Error *why)
+{
+    *draft = (FileDraft){ .dir = dir, .name = name, .fd = -1 };
+    char temporary[PATH_MAX];
+    snprintf(temporary, sizeof temporary, "%s/.%s.new", dir, name);
+    draft->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (draft->fd < 0)
+        return error_errno(why, "cannot write %s", temporary);
+    return ERR_OK;
+}
+
+Err file_publish(FileDraft *draft, Slice bytes, Error *why)
 {
     char path[PATH_MAX];
     char temporary[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    snprintf(temporary, sizeof temporary, "%s/.%s.new", dir, name);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return error_errno(why, "cannot write %s", temporary);
-    Err err = write_all(fd, text);
-    if (!err && fsync(fd))
+    snprintf(path, sizeof path, "%s/%s", draft->dir, draft->name);
+    snprintf(temporary, sizeof temporary, "%s/.%s.new", draft->dir, draft->name);
+    Err err = write_all(draft->fd, bytes);
+    if (!err && fsync(draft->fd))
         err = ERR_IO;
-    close(fd);
+    close(draft->fd);
+    draft->fd = -1;
     if (!err && rename(temporary, path))
         err = err_from_errno(errno);
     if (!err)
-        err = sync_dir(dir);
+        err = sync_dir(draft->dir);
     if (err)
         return error_set(why, err, "cannot write %s: %s", path, err_name(err));
     return ERR_OK;
+}
+
+Err file_replace(const char *dir, const char *name, const char *text, Error *why)
+{
+    FileDraft draft;
+    Err err = file_draft(&draft, dir, name, why);
+    return err ? err : file_publish(&draft, slice_text(text), why);
 }
 
 Err file_make_private(const char *path, Error *why)

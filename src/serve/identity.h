@@ -8,6 +8,7 @@
 #define SERVE_IDENTITY_H
 
 #include "base/err.h"
+#include "base/slice.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +44,17 @@ MUST_CHECK Err identity_lock(const char *data_dir, int *out_fd, Error *why);
 /* Writes a small file whole or not at all: temporary name, fsync, rename, fsync. */
 MUST_CHECK Err file_replace(const char *dir, const char *name, const char *text,
                             Error *why);
+
+/* The same in two steps, for bytes that tell something of the file itself. The draft is
+ * closed by file_publish, whatever comes of it; its words are borrowed. */
+typedef struct FileDraft {
+    const char *dir;
+    const char *name;
+    int fd;
+} FileDraft;
+MUST_CHECK Err file_draft(FileDraft *draft, const char *dir, const char *name,
+                          Error *why);
+MUST_CHECK Err file_publish(FileDraft *draft, Slice bytes, Error *why);
 
 /* Makes the file, if there is none, and keeps others out of it. SQLite gives the files
  * beside its own the same mode; so its own is made first, for payloads are no one else's

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inside.h - the daemon's own state; only who takes a turn touches it (loop.h), except
- * for what is marked atomic. Shared by daemon.c, loop.c, turn.c, collect.c and effects.c.
- */
+ * for what is marked atomic. For daemon.c, loop.c, turn.c, collect.c and effects.c. */
 #ifndef SERVE_INSIDE_H
 #define SERVE_INSIDE_H
 
@@ -26,8 +25,7 @@
 #include <uv.h>
 
 #define DAEMON_PATH_BYTES 4200 /* PATH_MAX and a prefix */
-
-#define EARLY_STARTS_MAX 4
+#define EARLY_STARTS_MAX  4
 
 /* A turn whose effects wait for the journal; its outbox owns what they point to. */
 typedef struct Turn {
@@ -54,6 +52,8 @@ struct Daemon {
     ClaimKey claim_key;
     Tenure tenure;
     struct ClusterLink *cluster_link; /* NULL: the store is not shared */
+    struct CutOff *cut_off;           /* started without its shared store; else NULL */
+    struct Remember *remember;        /* of a shared store that is there; else NULL */
     int lock_fd;
     char cluster[32];
     char data_dir[DAEMON_PATH_BYTES];

@@ -160,6 +160,8 @@ static int64_t pause_ms(Leftovers *leftovers)
 
 void leftovers_look(Leftovers *leftovers, Now now)
 {
+    if (!leftovers)
+        return;
     Daemon *daemon = leftovers->daemon;
     if (now.boot_ms < leftovers->next_boot || leftovers->stepping)
         return;
@@ -178,6 +180,8 @@ void leftovers_look(Leftovers *leftovers, Now now)
 
 int64_t leftovers_wake_boot(const Leftovers *leftovers)
 {
+    if (!leftovers)
+        return TIME_NEVER;
     int64_t soon = clock_now().boot_ms + STEP_MS;
     return leftovers->stepping && leftovers->next_boot < soon ? soon
                                                               : leftovers->next_boot;

@@ -17,7 +17,8 @@ typedef struct Leftovers Leftovers;
 Leftovers *leftovers_new(Daemon *daemon);
 void leftovers_free(Leftovers *leftovers); /* NULL does nothing */
 
-/* Each turn. Loop thread. */
+/* Each turn. Loop thread. NULL: of a node that is cut off, where nothing is known to be
+ * gone. */
 void leftovers_look(Leftovers *leftovers, Now now);
 int64_t
 leftovers_wake_boot(const Leftovers *leftovers); /* the next look that does something */

@@ -344,6 +344,11 @@ void relay_take(Daemon *daemon, Call *call)
     Slice home = processors_home(daemon);
     order->done = order_done;
     order->context = call;
+    if (daemon->cut_off) {
+        signal_refuse(order, "store_failing", ERR_UNAVAILABLE,
+                      "no processor works until the store answers");
+        return;
+    }
     if (order->kind == ORDER_LIST && relay->peers.count && !relay->closed) {
         list_all(relay, order, clock_now().boot_ms);
         return;

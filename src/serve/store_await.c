@@ -6,14 +6,26 @@
 
 #include <time.h>
 
-#define TRY_EVERY_MS 500
-#define SAY_EVERY    20 /* tries */
-#define NS_PER_MS    1000000
+#define SAY_EVERY 20 /* tries */
+#define NS_PER_MS 1000000
 
-Err store_await(const char *url, const StoreOptions *options, Store **out, Error *why)
+static void say(const Patience *patience, const Error *why)
 {
-    const struct timespec pause = { .tv_nsec = TRY_EVERY_MS * NS_PER_MS };
     char text[LOG_QUOTE_BYTES];
+    char msg[LOG_QUOTE_BYTES];
+    log_quote(slice_text(why->text), text);
+    if (patience->msg)
+        log_event(LOG_WARN, "store.waiting", "why=%s msg=%s", text,
+                  log_quote(slice_text(patience->msg), msg));
+    else
+        log_event(LOG_WARN, "store.waiting", "why=%s", text);
+}
+
+Err store_await(const char *url, const StoreOptions *options, const Patience *patience,
+                Store **out, Error *why)
+{
+    const struct timespec pause = { .tv_nsec = STORE_TRY_MS * NS_PER_MS };
+    int64_t until_boot = clock_now().boot_ms + patience->most_ms;
     for (unsigned tries = 0;; tries++) {
         Err err = store_open(url, options, out, why);
         if (err != ERR_UNAVAILABLE) {
@@ -22,8 +34,9 @@ Err store_await(const char *url, const StoreOptions *options, Store **out, Error
             return err;
         }
         if (tries % SAY_EVERY == 0)
-            log_event(LOG_WARN, "store.waiting", "why=%s",
-                      log_quote(slice_text(why->text), text));
+            say(patience, why);
+        if (patience->most_ms && tries && clock_now().boot_ms >= until_boot)
+            return err;
         nanosleep(&pause, NULL);
     }
 }

@@ -265,8 +265,8 @@ void postgres_checkup(const char *url, const Findings *findings)
         finding_tell(findings,
                      (Finding){ HEALTH_BAD, "store",
                                 "nodes go on accepting jobs into their journals, but "
-                                "none is kept in the store, and none that starts gets "
-                                "ready",
+                                "none is kept in the store or begun; one that was never "
+                                "on it does not get ready",
                                 err == ERR_DENIED
                                     ? "look at the url, the user and pg_hba.conf"
                                     : "start the server, or see its log" },
