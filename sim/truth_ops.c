@@ -397,6 +397,8 @@ void truth_decided(World *world, Machine *machine, const Op *op)
     case OP_FENCE:
     case OP_TAKE:
     case OP_JOIN:
+    case OP_DROP:
+    case OP_SWEPT:
         return;
     }
     char id[ID_TEXT_BYTES];

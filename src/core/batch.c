@@ -78,6 +78,10 @@ const char *op_name(OpKind kind)
         return "take";
     case OP_JOIN:
         return "join";
+    case OP_DROP:
+        return "drop";
+    case OP_SWEPT:
+        return "swept";
     }
     return "?";
 }
@@ -188,7 +192,7 @@ static bool plausible(const Op *op)
 {
     bool wants_job = op->kind == OP_ADD || op->kind == OP_ADD_LINES ||
                      (op->kind == OP_MOVE && (op->fields & FIELD_HANDLER));
-    return op->kind >= OP_ADD && op->kind <= OP_JOIN && (unsigned)op->to < JOB_STATES &&
+    return op->kind >= OP_ADD && op->kind <= OP_SWEPT && (unsigned)op->to < JOB_STATES &&
            (unsigned)op->outcome.code <= CODE_ERROR && wants_job == (op->job != NULL);
 }
 

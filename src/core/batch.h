@@ -37,6 +37,10 @@ typedef enum OpKind {
                   fenced, OP_MISSING if it has none */
     OP_JOIN,   /* this node begins its epoch `count`: its fence ends, its inbox is
                   emptied; OP_LOST unless it is larger than the last */
+    OP_DROP,   /* final jobs (from: one family) that the store keeps in one piece may go
+                  in one piece, if all of it ended before dt: see LOAD_OLD */
+    OP_SWEPT,  /* of jobs that went so, those up to `id` (from: which family) are dealt
+                  with: what stands beside them goes, too */
 } OpKind;
 
 typedef enum OpField { /* which fields OP_MOVE changes besides the state */

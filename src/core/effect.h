@@ -104,7 +104,8 @@ typedef struct Effect {
     int64_t priority;
     int64_t dt_ms;
     JobId behind_id;
-    int64_t age_ms; /* the order is that of dt - priority * age_ms; 0: not */
+    int64_t age_ms;  /* the order is that of dt - priority * age_ms; 0: not */
+    int64_t late_ms; /* OLD: jobs may stay so much longer if they then go as a whole */
     uint32_t limit;
     uint32_t owner; /* only jobs of this node; 0: whoever's */
     Slice lock;

@@ -168,6 +168,8 @@ typedef struct Event {
     const ClaimItem *items; /* RENEW, FINISH, UNGET: `count` of them */
     Err err;                /* LOADED, COMMITTED: the store failed */
     bool more;              /* LOADED */
+    bool gone;              /* LOADED for WANT_OLD: see load.h; so is `whole` */
+    bool whole;
     bool flag; /* ROOM; DEFINE: only a switch of what is there is turned; ACT:
                   only if it waits */
 } Event;

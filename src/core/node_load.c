@@ -443,10 +443,22 @@ static void due_loaded(Node *node, const Event *event)
     node_wait_until(node, event->more ? node->now.wall_ms : event->next_due_ms);
 }
 
-static void old_loaded(Node *node, const Event *event)
+static int64_t old_kept_ms(const Node *node, LoadWhat what)
 {
-    if (event->err)
-        return;
+    return what == WANT_OLD_DONE ? node->settings.keep_done_ms
+                                 : node->settings.keep_other_ms;
+}
+
+/* The job is gone from the store: so goes the rest of it. */
+static void forget_old(Node *node, const Job *job)
+{
+    node_erase(node, job->id, job->attempt);
+    Head head = head_of(job, &node->names);
+    node_group_removed(node, &head, job->state);
+}
+
+static void remove_old(Node *node, const Event *event)
+{
     for (size_t i = 0; i < event->loaded_count; i++) {
         const Job *job = &event->loaded[i];
         if (node_touched_since(node, job->id, event->number) ||
@@ -455,10 +467,46 @@ static void old_loaded(Node *node, const Event *event)
         Op *op = node_op(node, OP_REMOVE, job->id);
         op->from = STATES_FINAL;
         node_touch(node, job->id);
-        node_erase(node, job->id, job->attempt);
-        Head head = head_of(job, &node->names);
-        node_group_removed(node, &head, job->state);
+        forget_old(node, job);
     }
+}
+
+/* They come by id; those behind the last are looked at next time. */
+static void sweep_gone(Node *node, const Event *event, JobStates family)
+{
+    for (size_t i = 0; i < event->loaded_count; i++)
+        forget_old(node, &event->loaded[i]);
+    if (!event->loaded_count)
+        return;
+    Op *op = node_op(node, OP_SWEPT, event->loaded[event->loaded_count - 1].id);
+    op->from = family;
+}
+
+/* Not again at once: it may have to wait for someone. If it went, there is work soon. */
+static void drop_whole(Node *node, LoadWhat what, JobStates family)
+{
+    int64_t *next_boot = &node->drop_boot[what == WANT_OLD_DONE];
+    if (node->now.boot_ms < *next_boot)
+        return;
+    *next_boot = node->now.boot_ms + PURGE_EVERY_MS;
+    node->purge_boot = node->now.boot_ms + TICK_MS;
+    Op *op = node_op(node, OP_DROP, 0);
+    op->from = family;
+    op->dt_ms = node->now.wall_ms - old_kept_ms(node, what);
+}
+
+static void old_loaded(Node *node, LoadWhat what, const Event *event)
+{
+    const JobStates done = STATE_BIT(JOB_DONE);
+    JobStates family = what == WANT_OLD_DONE ? done : STATES_FINAL & ~done;
+    if (event->err)
+        return;
+    if (event->gone)
+        sweep_gone(node, event, family);
+    else
+        remove_old(node, event);
+    if (event->whole)
+        drop_whole(node, what, family);
     if (event->more)
         node->purge_boot = node->now.boot_ms + TICK_MS;
 }
@@ -484,7 +532,7 @@ void node_loaded(Node *node, const Event *event)
         break;
     case WANT_OLD_DONE:
     case WANT_OLD_OTHER:
-        old_loaded(node, event);
+        old_loaded(node, asked->what, event);
         break;
     case WANT_LAST:
         node_last_loaded(node, asked, event);
@@ -535,11 +583,15 @@ static void ask_due(Node *node)
     node->next_due_ms = TIME_NEVER; /* what arrives meanwhile lowers it again */
 }
 
-static void ask_old(Node *node, LoadWhat what, int64_t keep_ms)
+/* Whoever keeps jobs for long does not mind if they stay a little longer; a short time is
+ * meant as it is said. */
+static void ask_old(Node *node, LoadWhat what)
 {
     Asked *asked;
+    int64_t keep_ms = old_kept_ms(node, what);
     Effect *effect = node_ask(node, what, &asked);
     effect->dt_ms = node->now.wall_ms - keep_ms;
+    effect->late_ms = keep_ms >= OLD_LATE_FROM_MS ? keep_ms / OLD_LATE_SHARE : 0;
     effect->limit = OLD_LOAD_MAX;
 }
 
@@ -569,7 +621,7 @@ void node_duties(Node *node)
         beat(node);
     if (node_controls(node) && node->now.boot_ms >= node->purge_boot) {
         node->purge_boot = node->now.boot_ms + PURGE_EVERY_MS;
-        ask_old(node, WANT_OLD_DONE, node->settings.keep_done_ms);
-        ask_old(node, WANT_OLD_OTHER, node->settings.keep_other_ms);
+        ask_old(node, WANT_OLD_DONE);
+        ask_old(node, WANT_OLD_OTHER);
     }
 }

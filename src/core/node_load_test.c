@@ -295,6 +295,99 @@ static void a_job_that_someone_acts_on_is_not_purged_meanwhile(void **state)
     rig_close(rig);
 }
 
+#define TICK_MS  1000
+#define PURGE_MS 60000
+
+/* The answer to the question for old jobs that were done, held back. */
+static RigAnswer *held_soon(Rig *rig, int64_t ms)
+{
+    rig->hold_answers = true;
+    rig_wait(rig, ms);
+    rig->hold_answers = false;
+    for (size_t i = 0; i < rig->answer_count; i++)
+        if (rig->answers[i].count)
+            return &rig->answers[i];
+    fail_msg("no one asked for old jobs");
+    return NULL;
+}
+
+static RigAnswer *held_old(Rig *rig)
+{
+    return held_soon(rig, PURGE_MS);
+}
+
+/* A store that lets many go at once has done so: the rest of them follows. */
+static void jobs_that_went_as_a_whole_are_swept(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId ids[2];
+    for (size_t i = 0; i < 2; i++) {
+        ids[i] = rig_add_default(rig);
+        rig_exit(rig, ids[i], 0);
+    }
+    rig_forget(rig);
+    rig_wait(rig, 14 * MS_PER_DAY);
+    held_old(rig)->gone = true;
+    rig_answer(rig);
+    assert_int_equal(rig->swept.id, ids[1]);
+    assert_int_equal(rig->swept.from, STATE_BIT(JOB_DONE));
+    assert_int_equal(rig->drop.kind, 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(rig_count(rig, EFFECT_ERASE, ids[i]), 1);
+        assert_non_null(rig_find(rig, ids[i])); /* the store's own doing */
+    }
+    rig_close(rig);
+}
+
+static void a_store_is_told_what_may_go_as_a_whole(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId id = rig_add_default(rig);
+    rig_exit(rig, id, 0);
+    rig_wait(rig, 14 * MS_PER_DAY);
+    held_old(rig)->whole = true;
+    rig_answer(rig);
+    assert_int_equal(rig->drop.from, STATE_BIT(JOB_DONE));
+    assert_true(rig->drop.dt_ms == rig->now.wall_ms - 14 * MS_PER_DAY);
+    assert_null(rig_find(rig, id)); /* those that came with the answer go one by one */
+    rig->drop = (Op){ 0 };
+    for (int i = 0; i < 2; i++) { /* it is looked at soon, but said again after a while */
+        JobId next = rig_add_default(rig);
+        rig_exit(rig, next, 0);
+        rig->jobs[0].finished_ms = 0;
+        held_soon(rig, i ? PURGE_MS : TICK_MS)->whole = true;
+        rig_answer(rig);
+        assert_int_equal(rig->drop.kind, i ? OP_DROP : 0);
+    }
+    rig_close(rig);
+}
+
+/* Kept for two weeks or more, jobs may stay for a fourth longer. */
+static void only_a_long_time_may_become_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t keep_ms;
+        int64_t late_ms;
+    } rows[] = {
+        { 14 * MS_PER_DAY, 14 * MS_PER_DAY / 4 },
+        { 14 * MS_PER_DAY - 1, 0 },
+        { 400 * MS_PER_DAY, 100 * MS_PER_DAY },
+        { 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Rig *rig = rig_open(NULL);
+        rig->settings.keep_done_ms = rows[i].keep_ms;
+        node_settings_set(rig->node, &rig->settings);
+        rig->old_late_ms = -1;
+        rig_wait(rig, 60000);
+        assert_int_equal(rig->old_late_ms, rows[i].late_ms);
+        rig_close(rig);
+    }
+}
+
 /* S2.41: a node takes small batches of heads out of the store, in order. */
 static void the_next_heads_are_those_behind_the_last_one(void **state)
 {
@@ -378,6 +471,9 @@ int main(void)
         cmocka_unit_test(a_purge_of_many_goes_in_small_steps),
         cmocka_unit_test(a_job_retried_while_it_was_to_be_purged_stays),
         cmocka_unit_test(a_job_that_someone_acts_on_is_not_purged_meanwhile),
+        cmocka_unit_test(jobs_that_went_as_a_whole_are_swept),
+        cmocka_unit_test(a_store_is_told_what_may_go_as_a_whole),
+        cmocka_unit_test(only_a_long_time_may_become_longer),
         cmocka_unit_test(the_next_heads_are_those_behind_the_last_one),
         cmocka_unit_test(windows_share_what_there_is),
         cmocka_unit_test(jobs_behind_the_window_are_not_near),

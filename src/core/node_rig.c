@@ -261,6 +261,12 @@ static void store_op(Rig *rig, const Op *op, uint32_t node)
     case OP_TAKE:
     case OP_JOIN:
         return;
+    case OP_DROP:
+        rig->drop = *op;
+        return;
+    case OP_SWEPT:
+        rig->swept = *op;
+        return;
     }
 }
 
@@ -348,6 +354,8 @@ static void look_up(Rig *rig, const Effect *effect)
                          .err = rig->store_fails ? ERR_IO : ERR_OK,
                          .next_due_ms = TIME_NEVER };
     size_t count = sorted(rig, effect, found);
+    if (effect->what == WANT_OLD_DONE)
+        rig->old_late_ms = effect->late_ms;
     if (effect->what == WANT_AFTER) {
         rig->after_asked++;
         answer.after = arena_take(&rig->arena, (count + 1) * sizeof(AfterCount));
@@ -442,6 +450,8 @@ void rig_answer(Rig *rig)
                                   .loaded = answer->jobs,
                                   .loaded_count = answer->count,
                                   .more = answer->more,
+                                  .gone = answer->gone,
+                                  .whole = answer->whole,
                                   .next_due_ms = answer->next_due_ms,
                                   .after = answer->after,
                                   .cursor = answer->cursor,

@@ -21,6 +21,8 @@ typedef struct RigAnswer {
     Job *jobs; /* in the rig's arena */
     size_t count;
     bool more;
+    bool gone;
+    bool whole;
     int64_t next_due_ms;
     Slice value;
     AfterCount *after;
@@ -62,6 +64,7 @@ typedef struct Rig {
     RigWait waits[RIG_JOBS_MAX];
     size_t wait_count;
     uint64_t after_asked; /* questions of WANT_AFTER */
+    int64_t old_late_ms;  /* of the last WANT_OLD_DONE */
     RigDefinition definitions[64];
     size_t definition_count;
     uint64_t number; /* of the last turn that wrote */
@@ -70,6 +73,8 @@ typedef struct Rig {
     uint64_t fences; /* of other nodes */
     uint64_t given;  /* jobs, to other nodes */
     uint64_t mails;  /* to them */
+    Op drop;         /* the last OP_DROP and OP_SWEPT */
+    Op swept;
     Slice last_mail;
     Letter letter; /* comes with the next look into the inbox; no bytes: none */
 

@@ -24,6 +24,8 @@
 #define DUE_LOAD_MAX       500  /* promotions per step: a batch stays small */
 #define OLD_LOAD_MAX       500  /* removals per step, likewise */
 #define PURGE_EVERY_MS     (60 * MS_PER_S)
+#define OLD_LATE_FROM_MS   (14 * MS_PER_DAY) /* kept for so long: a fourth more is fine */
+#define OLD_LATE_SHARE     4
 #define PROGRESS_EVERY_MS  MS_PER_S /* of one job; the last one always arrives */
 #define KEY_KEPT_MS        MS_PER_DAY
 #define NODE_FAULT_WAIT_MS MS_PER_S /* before trying what the node could not start */
@@ -167,6 +169,7 @@ struct Node {
     int64_t tick_boot;
     int64_t beat_boot;
     int64_t purge_boot;
+    int64_t drop_boot[2]; /* OP_DROP of jobs that ended otherwise, and were done */
     bool recovered;
     bool draining;
     struct NodeDraining { /* why: see node_drain.h */

@@ -41,6 +41,8 @@ bool cluster_outlives_fence(const Op *op)
     case OP_TAKEN:
     case OP_FENCE:
     case OP_TAKE:
+    case OP_DROP:
+    case OP_SWEPT:
         break;
     }
     return false;
@@ -70,6 +72,8 @@ bool cluster_needs_owner(const Op *op)
     case OP_FENCE:
     case OP_TAKE:
     case OP_JOIN:
+    case OP_DROP:
+    case OP_SWEPT:
         break;
     }
     return false;

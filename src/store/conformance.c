@@ -152,6 +152,70 @@ Loaded scene_load(Scene *scene, const Load *load)
     return loaded;
 }
 
+Job *scene_job_of(Scene *scene, const char *queue, int64_t came_ms)
+{
+    IdGen ids = { .node = SCENE_NODE };
+    Job *job = scene_job(scene, queue);
+    job->id = id_from_count(id_take(&ids, came_ms, 1), SCENE_NODE);
+    job->created_ms = job->run_at_ms = job->dt_ms = job->window_from_ms = came_ms;
+    return job;
+}
+
+void scene_run(Scene *scene, JobId id, uint32_t attempt, int64_t at_ms, JobState to)
+{
+    static const char books[] = "mem=#1"; /* and a NUL */
+    Op op = scene_claim(scene, id, attempt);
+    op.at_ms = at_ms;
+    op.bookings = slice_of(books, sizeof books);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    op = scene_finish(scene, id, attempt, to);
+    op.at_ms = at_ms;
+    op.dt_ms = at_ms + 5000;
+    op.result = SLICE_LITERAL("x");
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+#define ROUNDS_MAX 50
+
+static bool let_some_go(Scene *scene, const Load *load)
+{
+    Loaded old = scene_load(scene, load);
+    bool some = old.count || old.whole;
+    for (size_t i = 0; i < old.count && !old.gone; i++) {
+        Op op = scene_op(OP_REMOVE, old.jobs[i].id);
+        op.from = STATES_FINAL;
+        assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    }
+    if (old.gone) {
+        Op op = scene_op(OP_SWEPT, old.jobs[old.count - 1].id);
+        op.from = load->states;
+        assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    }
+    if (old.whole) {
+        Op op = scene_op(OP_DROP, 0);
+        op.from = load->states;
+        op.dt_ms = load->dt_ms;
+        assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+    }
+    loaded_done(&old);
+    return some;
+}
+
+void scene_let_go(Scene *scene, JobStates family, int64_t due_ms, int64_t late_ms)
+{
+    const Load load = { .kind = LOAD_OLD,
+                        .states = family,
+                        .dt_ms = due_ms,
+                        .late_ms = late_ms,
+                        .limit = 2 };
+    for (int round = 0; let_some_go(scene, &load); round++)
+        assert_true(round < ROUNDS_MAX);
+    /* However many steps it took: the last number is the same. */
+    scene->number += 100 - scene->number % 100;
+    Batch nothing = { .node = SCENE_NODE, .number = scene->number };
+    scene_commit(scene, &nothing, 1, NULL);
+}
+
 bool scene_get(Scene *scene, JobId id, Job *out)
 {
     Loaded loaded = scene_load(scene, &(Load){ .kind = LOAD_JOB, .id = id });

@@ -39,6 +39,7 @@ extern const SceneRow scenes_of_the_rest[];
 extern const SceneRow scenes_of_dispatch[];
 extern const SceneRow scenes_of_links[];
 extern const SceneRow scenes_of_clusters[];
+extern const SceneRow scenes_of_the_old[];
 
 void scene_done(Scene *scene);
 
@@ -58,6 +59,17 @@ Op scene_op(OpKind kind, JobId id);
 /* One operation as a batch of its own. */
 OpResult scene_do(Scene *scene, const Op *op);
 OpResult scene_do_as(Scene *scene, uint32_t node, const Op *op); /* of another node */
+
+/* A job that came at another time, which its id has, too; not yet stored. */
+Job *scene_job_of(Scene *scene, const char *queue, int64_t came_ms);
+
+/* Its next attempt begins and ends at at_ms, with a result of 1 byte. */
+void scene_run(Scene *scene, JobId id, uint32_t attempt, int64_t at_ms, JobState to);
+
+/* What a node does with old jobs of a family, until there is nothing left to do. */
+void scene_let_go(Scene *scene, JobStates family, int64_t due_ms, int64_t late_ms);
+#define SCENE_DONE STATE_BIT(JOB_DONE)
+#define SCENE_DEAD (STATES_FINAL & ~STATE_BIT(JOB_DONE))
 
 /* Batches as they are, numbered by the caller; results to out (may be NULL). */
 void scene_commit(Scene *scene, const Batch *batches, size_t count, OpResult *out);

@@ -61,6 +61,7 @@ Load load_of(const Effect *effect, Arena *arena)
         .dt_ms = effect->dt_ms,
         .behind_id = effect->behind_id,
         .age_ms = effect->age_ms,
+        .late_ms = effect->late_ms,
         .limit = effect->limit,
         .owner = effect->owner,
         .lock = slice_copy(arena, effect->lock),
@@ -73,6 +74,8 @@ void loaded_tell(const Loaded *loaded, Event *event)
     event->loaded = loaded->jobs;
     event->loaded_count = loaded->count;
     event->more = loaded->more;
+    event->gone = loaded->gone;
+    event->whole = loaded->whole;
     event->next_due_ms = loaded->next_due_ms;
     event->value = loaded->value;
     event->after = loaded->after;

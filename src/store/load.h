@@ -18,7 +18,12 @@ typedef enum LoadKind {
     LOAD_ATTEMPTS, /* all attempts of one job, oldest first, as Jobs (attempt, started_ms,
                       finished_ms, outcome, error, node, retry_number, state: the one it
                       is in, or left the job in) */
-    LOAD_OLD,      /* final jobs of `states` that ended before dt_ms, oldest first */
+    LOAD_OLD,      /* final jobs of `states` that ended before dt_ms, oldest first. What a
+                      store keeps in one piece it may want to let go in one piece: `whole`
+                      says that OP_DROP would find some; jobs that would go so within
+                      late_ms are left out meanwhile. Once they went, they come here by
+                      id, in pages of LOAD_GONE_MAX whatever the limit is: `gone`, until
+                      OP_SWEPT says that they are dealt with */
     LOAD_AFTER,    /* jobs of whose `after` at least one has ended and is not settled
                       (FIELD_MET, FIELD_FREED), with where they stand in `after`; `value`
                       is empty if no job waits for another at all */
@@ -49,6 +54,7 @@ typedef struct Load {
     JobId behind_id;
     int64_t age_ms;   /* LOAD_WINDOW: see queue.h */
     JobStates states; /* LOAD_OLD: exactly one family: done, or all other final ones */
+    int64_t late_ms;  /* LOAD_OLD */
     uint32_t limit;   /* 0: none */
     uint32_t owner;   /* LANES, WINDOW, DUE, BLOCKED, RUNNING, AFTER, IDS: only jobs of
                          this node; 0: whoever's. INBOX: whose */
@@ -58,6 +64,8 @@ typedef struct Load {
  * JOB_PAYLOAD_APART among its flags there, and only there. */
 #define STORE_PAYLOAD_SMALL 1024
 #define JOB_PAYLOAD_APART   (1u << 31)
+
+#define LOAD_GONE_MAX 2000 /* they cost less than jobs that go one by one */
 
 /* Each idempotency key that is added takes away up to so many that have expired: their
  * number stays bounded without a duty of its own. */
@@ -71,6 +79,8 @@ typedef struct Loaded {
     size_t count;
     size_t capacity;
     bool more;           /* the limit cut it short */
+    bool gone;           /* LOAD_OLD */
+    bool whole;          /* LOAD_OLD */
     int64_t next_due_ms; /* LOAD_DUE: earliest dt that is left; TIME_NEVER if none */
     Slice value;         /* LOAD_KEY, LOAD_AFTER */
     AfterCount *after;   /* LOAD_AFTER: one for each job */

@@ -310,6 +310,9 @@ static OpResult apply(Memory *memory, const Op *op, uint32_t node)
         return memory_take(memory, op, node);
     case OP_JOIN:
         return memory_join(memory, op, node);
+    case OP_DROP:
+    case OP_SWEPT:
+        return OP_APPLIED; /* nothing is kept in pieces */
     }
     return OP_CONFLICT;
 }

@@ -89,6 +89,8 @@ typedef struct Postgres {
     int64_t folded_hour;
     bool archive_shrank;     /* the commit under way removes jobs that have ended */
     int64_t parts_looked_ms; /* when empty parts of the archive were last looked for */
+    int64_t drop_due_ms[PLACES]; /* of OP_DROP in the commit under way, by family */
+    bool swept;                  /* there was an OP_SWEPT in it */
     Buf scratch;
     int64_t scan_ms; /* how long a page of a query may look; tests make it long */
     uint64_t luck;   /* for waiting times */

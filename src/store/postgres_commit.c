@@ -9,15 +9,15 @@
 #include "store/postgres_cluster.h"
 #include "store/postgres_held.h"
 #include "store/postgres_links.h"
+#include "store/postgres_parts.h"
 #include "store/postgres_points.h"
 #include "store/postgres_rollup.h"
 
 #include <time.h>
 
-#define PARTS_EVERY_MS (MS_PER_MIN)
-#define TRIES_MAX      6
-#define TRY_WAIT_MS    20 /* doubling, and up to as much again by luck */
-#define MS_PER_NS      1000000
+#define TRIES_MAX   6
+#define TRY_WAIT_MS 20 /* doubling, and up to as much again by luck */
+#define MS_PER_NS   1000000
 
 /* A key whose result is known at the end of the commit. */
 typedef struct PgKeyOp {
@@ -330,6 +330,14 @@ static OpResult apply(Postgres *pg, const Op *op, uint32_t node)
     case OP_TAKE:
     case OP_JOIN:
         return pgcluster_op(pg, op, node);
+    case OP_DROP: /* behind the commit: see pgparts_tend */
+        pg->drop_due_ms[op->from & STATE_BIT(JOB_DONE) ? PLACE_DONE : PLACE_DEAD] =
+            op->dt_ms;
+        return OP_APPLIED;
+    case OP_SWEPT:
+        pgparts_sweep(pg, op);
+        pg->swept = true;
+        return OP_APPLIED;
     }
     return OP_CONFLICT;
 }
@@ -361,6 +369,8 @@ static void forget(Postgres *pg)
     pgcluster_reset(pg);
     rollups_clear(&pg->rollups);
     points_done(&pg->points);
+    memset(pg->drop_due_ms, 0, sizeof pg->drop_due_ms);
+    pg->swept = false;
 }
 
 /* A standby that was promoted may not have got the last commits: what stands in between
@@ -452,29 +462,6 @@ static void wait_by_luck(Postgres *pg, unsigned tries)
     nanosleep(&pause, NULL);
 }
 
-/* What a purge has emptied goes as a whole: parts before the one that jobs now come into.
- * Of no concern to anyone: what fails is tried again later. */
-static void drop_parts(Postgres *pg)
-{
-    Error why = { 0 };
-    const Point *point = points_find(&pg->points, pg->node);
-    int64_t now_ms = clock_now().boot_ms;
-    bool due = !pg->parts_looked_ms || now_ms - pg->parts_looked_ms >= PARTS_EVERY_MS;
-    if (!pg->archive_shrank || !due || !point)
-        return;
-    pg->archive_shrank = false;
-    pg->parts_looked_ms = now_ms;
-    link_begin(&pg->link, LINK_WRITE);
-    link_script(&pg->link, "SET LOCAL lock_timeout = 1000;"
-                           "SET LOCAL statement_timeout = 5000");
-    param_int(&pg->params, (int64_t)(point->last_id >> PG_PART_SHIFT));
-    PQclear(link_query(&pg->link, "SELECT pawl.parts_drop($1)", &pg->params));
-    if (link_end(&pg->link, "drop empty parts", &why))
-        return;
-    map_done(&pg->catalog.parts); /* some may have to be made again */
-    pg->catalog.parts = (Map){ 0 };
-}
-
 Err postgres_commit(Store *store, const Batch *batches, size_t count,
                     OpResult *out_results, Error *why)
 {
@@ -493,7 +480,7 @@ Err postgres_commit(Store *store, const Batch *batches, size_t count,
         wait_by_luck(pg, tries);
     }
     if (!err)
-        drop_parts(pg);
+        pgparts_tend(pg);
     forget(pg);
     return err == ERR_BUSY ? error_set(why, ERR_UNAVAILABLE, "%s", why ? why->text : "")
                            : err;

@@ -43,7 +43,7 @@ static void hold_saved(Postgres *pg, const SavedRow *saved, Place place)
     held->was_bytes = row_bytes(&saved->row.job);
 }
 
-static void hold_rows(Postgres *pg, const PGresult *result, Place place)
+void pgheld_take(Postgres *pg, const PGresult *result, Place place)
 {
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++) {
@@ -79,7 +79,7 @@ static void fetch_place(Postgres *pg, const PgArray *ids, Place place)
     param_runs(&pg->params, &runs);
     runs_done(&runs);
     PGresult *result = link_query(&pg->link, buf_cstr(&sql), &pg->params);
-    hold_rows(pg, result, place);
+    pgheld_take(pg, result, place);
     PQclear(result);
     buf_done(&sql);
 }
@@ -307,9 +307,11 @@ void pgheld_remove(Postgres *pg, PgHeld *held)
     held->changed = false;
     if (held->was == PLACE_NONE)
         return; /* no one will ever have seen it */
-    pg->archive_shrank |= held->was != PLACE_LIVE;
     pgknown_remove(&pg->known, (JobId)id);
-    array_int(&out->removed[held->was], id);
+    if (!held->rowless) {
+        pg->archive_shrank |= held->was != PLACE_LIVE;
+        array_int(&out->removed[held->was], id);
+    }
     array_int(&out->payloads_removed, id);
     array_int(&out->results_removed, id);
     array_int(&out->attempts_removed, id);

@@ -34,6 +34,7 @@ struct PgHeld {
     bool changed;
     bool rewrite; /* name, spec or payload changed too */
     bool gone;
+    bool rowless;     /* it went with its part: only what is beside its row is there */
     PgKept *attempts; /* newest first */
     PgKept *bookings;
     PgBeside result;
@@ -51,6 +52,9 @@ void pgheld_fetch(Postgres *pg, const PgArray *ids);
 
 /* The same for the ids in the rows of an answer; NULL: none. Returns how many. */
 int pgheld_fetch_rows(Postgres *pg, const PGresult *result);
+
+/* Holds rows that were read from elsewhere, as if they were in `place`. */
+void pgheld_take(Postgres *pg, const PGresult *result, Place place);
 
 /* Whether it was fetched, found or not: only then it needs to be held when it is added.
  */

@@ -5,6 +5,8 @@
 #include "store/postgres_booking.h"
 #include "store/postgres_cluster.h"
 #include "store/postgres_links.h"
+#include "store/postgres_parts.h"
+#include "store/postgres_runs.h"
 
 typedef struct Loading {
     Postgres *pg;
@@ -301,19 +303,69 @@ static void load_running(Loading *in)
         in->out->jobs[i].payload = (Slice){ NULL, 0 };
 }
 
+#define OLD_ROWS " AND (1::int8 << state::int4) & $2 <> 0 ORDER BY dt, id LIMIT $3"
+
+static void give_old(Loading *in, const char *from)
+{
+    const Load *load = in->load;
+    int64_t room = one_more_than(load->limit) - (int64_t)in->out->count;
+    param_int(&in->pg->params, load->dt_ms + MS_PER_1000_YEARS);
+    param_int(&in->pg->params, load->states & STATES_FINAL);
+    param_int(&in->pg->params, room);
+    give_all(in, ask(in, pg_hot_columns, from));
+}
+
+/* Only what stands in some parts, one after the other: to pass over the others' rows
+ * would cost their number. */
+static void load_old_parts(Loading *in, const char *table, const PgArray *parts)
+{
+    for (int32_t i = 0; i < parts->count && !in->out->more; i++) {
+        Buf from = { 0 };
+        int64_t first = array_id(parts, i) << PG_PART_SHIFT;
+        buf_printf(&from, "FROM %s WHERE id >= %lld AND id <= %lld AND dt < $1" OLD_ROWS,
+                   table, (long long)first,
+                   (long long)(first + ((int64_t)1 << PG_PART_SHIFT) - 1));
+        give_old(in, buf_cstr(&from));
+        buf_done(&from);
+    }
+}
+
+/* The first page of jobs that went with their part; false: there are none left. */
+static bool load_gone(Loading *in, Place place, const PgOld *old)
+{
+    const Load page = { .kind = LOAD_OLD, .limit = LOAD_GONE_MAX };
+    Loading gone = { in->pg, &page, in->out };
+    for (int32_t i = 0; i < old->gone.count && !in->out->count; i++) {
+        Buf from = { 0 };
+        buf_add_text(&from, "FROM ");
+        pgparts_gone_name(&from, place, array_id(&old->gone, i));
+        buf_add_text(&from, " WHERE id > $1 ORDER BY id LIMIT $2");
+        param_int(&in->pg->params, array_id(&old->swept, i));
+        param_int(&in->pg->params, one_more_than(page.limit));
+        give_all(&gone, ask(in, pg_hot_columns, buf_cstr(&from)));
+        buf_done(&from);
+        in->out->whole = in->out->whole || !in->out->count; /* the table may go */
+    }
+    in->out->gone = in->out->count > 0;
+    return in->out->gone;
+}
+
 static void load_old(Loading *in)
 {
-    bool done = (in->load->states & STATE_BIT(JOB_DONE)) != 0;
-    param_int(&in->pg->params, in->load->dt_ms + MS_PER_1000_YEARS);
-    param_int(&in->pg->params, in->load->states & STATES_FINAL);
-    param_int(&in->pg->params, one_more_than(in->load->limit));
-    give_all(in, ask(in, pg_hot_columns,
-                     done ? "FROM pawl.job_done WHERE dt < $1"
-                            " AND (1::int8 << state::int4) & $2 <> 0"
-                            " ORDER BY dt, id LIMIT $3"
-                          : "FROM pawl.job_dead WHERE dt < $1"
-                            " AND (1::int8 << state::int4) & $2 <> 0"
-                            " ORDER BY dt, id LIMIT $3"));
+    PgOld old;
+    Place place = in->load->states & STATE_BIT(JOB_DONE) ? PLACE_DONE : PLACE_DEAD;
+    const char *table = place == PLACE_DONE ? "pawl.job_done" : "pawl.job_dead";
+    pgparts_look(in->pg, in->load, &old);
+    in->out->whole = old.whole;
+    if (load_gone(in, place, &old)) {
+        /* what is left goes when these are swept */
+    } else if (old.held) {
+        load_old_parts(in, table, &old.parts);
+    } else {
+        give_old(in, place == PLACE_DONE ? "FROM pawl.job_done WHERE dt < $1" OLD_ROWS
+                                         : "FROM pawl.job_dead WHERE dt < $1" OLD_ROWS);
+    }
+    pgparts_look_done(&old);
 }
 
 /* --- One job

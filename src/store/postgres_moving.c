@@ -5,6 +5,7 @@
  * Out through cursors of one transaction, in by copies of about a mebibyte. */
 #include "store/moving.h"
 #include "store/postgres.h"
+#include "store/postgres_parts.h"
 
 #define CURSOR     "DECLARE moving NO SCROLL CURSOR FOR "
 #define FETCH      "FETCH 1000 FROM moving"
@@ -141,6 +142,9 @@ static void table_out(Postgres *pg, const MoveTable *table, const MoveSink *sink
 static Err out(Store *store, const MoveSink *sink, Error *why)
 {
     Postgres *pg = postgres_of(store);
+    Err err = pg->read_only ? ERR_OK : pgparts_sweep_all(store, why);
+    if (err)
+        return err;
     postgres_begin_read(pg);
     link_script(&pg->link, LONG_TIMES);
     for (Place place = PLACE_LIVE; place < PLACES; place++) {
@@ -171,6 +175,7 @@ static bool has_rows(Postgres *pg, const char *table)
 
 static void make_empty(Postgres *pg)
 {
+    link_script(&pg->link, "SELECT pawl.parts_gone_drop(true)");
     for (size_t i = 0; move_emptied_tables[i]; i++) {
         Buf sql = { 0 };
         buf_printf(&sql, "DELETE FROM pawl.%s", move_emptied_tables[i]);

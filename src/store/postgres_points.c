@@ -158,6 +158,8 @@ static void want(Wanted *wanted, const Op *op, uint32_t node)
     case OP_FENCE:
     case OP_TAKE:
     case OP_JOIN:
+    case OP_DROP:
+    case OP_SWEPT:
         return;
     }
 }

@@ -92,6 +92,8 @@ OpResult row_guard(const Row *row, const Op *op)
     case OP_FENCE:
     case OP_TAKE:
     case OP_JOIN:
+    case OP_DROP:
+    case OP_SWEPT:
         break;
     }
     return OP_CONFLICT; /* not an operation on one job that is there */
@@ -252,6 +254,8 @@ void row_change(Row *row, const Op *op)
     case OP_FENCE:
     case OP_TAKE:
     case OP_JOIN:
+    case OP_DROP:
+    case OP_SWEPT:
         break;
     }
     abort(); /* not a change of one job: row_guard has refused it */

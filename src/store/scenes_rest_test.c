@@ -51,6 +51,8 @@ static OpResult expected(const Op *op, JobState state)
     case OP_FENCE:
     case OP_TAKE:
     case OP_JOIN:
+    case OP_DROP:
+    case OP_SWEPT:
         break;
     }
     return OP_CONFLICT;

@@ -376,6 +376,9 @@ static OpResult apply(Sqlite *sqlite, const Op *op, uint32_t node)
     case OP_TAKE:
     case OP_JOIN:
         return sqlite_cluster_op(sqlite, op, node);
+    case OP_DROP:
+    case OP_SWEPT:
+        return OP_APPLIED; /* nothing is kept in pieces */
     }
     return OP_CONFLICT;
 }

@@ -650,8 +650,8 @@ typedef struct Cases {
 
 static void add_cases(Cases *cases, const KindRow *kind, const char *suffix)
 {
-    const SceneRow *lists[] = { scenes_of_jobs, scenes_of_dispatch, scenes_of_the_rest,
-                                scenes_of_links, scenes_of_clusters };
+    const SceneRow *lists[] = { scenes_of_jobs,  scenes_of_dispatch, scenes_of_the_rest,
+                                scenes_of_links, scenes_of_clusters, scenes_of_the_old };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const SceneRow *scene = lists[i]; scene->name; scene++) {
             Case *test = &MEM_PUSH(cases->items, cases->count, cases->capacity);

@@ -180,7 +180,8 @@ void testserver_empty(void)
         "job_unique", "inbox",         "definition_change",
     };
     Buf sql = { 0 };
-    buf_add_text(&sql, "DELETE FROM pawl.meta WHERE key NOT LIKE 'schema%'");
+    buf_add_text(&sql, "SELECT pawl.parts_gone_drop(true);"
+                       "DELETE FROM pawl.meta WHERE key NOT LIKE 'schema%'");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         buf_printf(&sql, "; DELETE FROM pawl.%s", tables[i]);
     testserver_ask(buf_cstr(&sql));
