@@ -87,7 +87,7 @@ static ssize_t events_read(Stream *stream, char *out, size_t max)
     int64_t now = clock_now().boot_ms;
     ssize_t bytes = 0;
     if (stream_gone(stream))
-        return -1;
+        return STREAM_END;
     pthread_mutex_lock(&events->lock);
     if (!events->ready.bytes && !events->over && now - events->said_boot >= ALIVE_MS)
         buf_add_text(&events->ready, ":\n\n");
@@ -95,7 +95,7 @@ static ssize_t events_read(Stream *stream, char *out, size_t max)
         bytes = give(events, out, max);
         events->said_boot = now;
     } else if (events->over) {
-        bytes = -1;
+        bytes = STREAM_END;
     }
     bool ask = !bytes && !events->busy;
     events->busy = events->busy || ask;

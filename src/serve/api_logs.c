@@ -76,6 +76,16 @@ static Err read_all(const OutputName *name, Buf *out)
     return err;
 }
 
+/* Who follows is told at once what could never be read. */
+static Err look_at(const OutputName *name)
+{
+    Buf piece = { 0 };
+    OutputPart part;
+    Err err = output_read(name, 0, 1, &piece, &part);
+    buf_done(&piece);
+    return err;
+}
+
 static void read_log(Call *call, Store *store)
 {
     Exchange *exchange = call->context;
@@ -97,8 +107,8 @@ static void read_log(Call *call, Store *store)
     buf_clear(&exchange->out);
     for (unsigned i = 0; i < OUTPUT_STREAMS && name.attempt && !call->err; i++) {
         name.stream = (OutputStream)i;
-        if (wanted->streams[i] && !wanted->follow && !wanted->node.bytes)
-            call->err = read_all(&name, &exchange->out);
+        if (wanted->streams[i] && !wanted->node.bytes)
+            call->err = wanted->follow ? look_at(&name) : read_all(&name, &exchange->out);
     }
 }
 

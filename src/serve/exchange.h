@@ -136,8 +136,11 @@ void problem_of_call(Problem *problem, const Call *call);
 /* --- Streams ----------------------------------------------------------------------- */
 
 /* An answer of unknown length. read() is called on an HTTP thread: how many bytes it put
- * into `out`, 0 if there are none now, negative at the end. After 0 it is asked again
- * when stream_wake() was called, and every STREAM_TICK_MS anyhow. */
+ * into `out`, 0 if there are none now, STREAM_END, or STREAM_BROKEN: there would be more,
+ * but it cannot be had, and the client should see that the answer is not whole. After 0
+ * it is asked again when stream_wake() was called, and every STREAM_TICK_MS anyhow. */
+#define STREAM_END    (-1)
+#define STREAM_BROKEN (-2)
 struct Stream {
     ssize_t (*read)(Stream *stream, char *out, size_t max);
     void (*free)(Stream *stream); /* nobody uses it any more */

@@ -156,7 +156,8 @@ bool stream_next(Stream *stream, Conn *conn)
         memcpy(out->data, size, SIZE_BYTES);
     }
     out->bytes = bytes > 0 ? frame + (size_t)bytes : 0;
-    if (conn->chunked)
+    conn->close = conn->close || bytes == STREAM_BROKEN;
+    if (conn->chunked && bytes != STREAM_BROKEN)
         buf_add_text(out, bytes > 0 ? "\r\n" : "0\r\n\r\n");
     return bytes > 0;
 }

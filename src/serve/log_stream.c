@@ -9,6 +9,7 @@
  * come or wanted. */
 #include "serve/log_stream.h"
 
+#include "base/log.h"
 #include "serve/afar.h"
 #include "serve/neighbours.h"
 
@@ -17,7 +18,7 @@
 #define WAIT_SLICE_MS   (2 * MS_PER_S)
 #define SHARED_SLICE_MS 500  /* attempts may begin on other nodes: no file tells */
 #define FAR_EVERY_MS    300  /* questions to another node that has no more now */
-#define PIECE_WAIT      (-2) /* it is being asked for */
+#define PIECE_WAIT      (-3) /* it is being asked for; else as a Stream reads */
 
 typedef struct LogPlace {
     char node[NEIGHBOUR_SYSID_BYTES]; /* empty: this one */
@@ -31,8 +32,7 @@ typedef struct FarLog {
     bool asked_over; /* the attempt was known to be over when it was sent */
     bool dry;        /* there was nothing more, */
     bool dry_over;   /* and nothing more will come */
-    bool failed;
-    bool told; /* that it failed */
+    Err failed;
     Buf bytes; /* that have come, */
     size_t taken;
     int64_t next_boot;
@@ -49,6 +49,7 @@ typedef struct LogStream {
     int64_t offsets[OUTPUT_STREAMS];
     Buf piece;
     bool shared;
+    bool told; /* why there is no more */
 
     pthread_mutex_t lock; /* of what the calls found */
     uint32_t attempts;    /* that the job has had */
@@ -137,6 +138,27 @@ static void learn_places(LogStream *log, Call *call, Store *store)
 /* --- Pieces: of this node -------------------------------------------------------------
  */
 
+/* That there is more than can be had is said in the text, and then by how it ends. */
+static ssize_t cannot_read(LogStream *log, char *out, size_t max)
+{
+    static const char text[] =
+        "\n[pawl: the rest cannot be read; see the daemon's log]\n";
+    if (log->told || sizeof text > max)
+        return STREAM_BROKEN;
+    log->told = true;
+    memcpy(out, text, sizeof text - 1);
+    return sizeof text - 1;
+}
+
+static ssize_t piece_failed(LogStream *log, Err err, char *out, size_t max)
+{
+    char id[ID_TEXT_BYTES];
+    if (!log->told)
+        log_event(LOG_WARN, "log.unreadable", "job=%s attempt=%u err=%s",
+                  id_text(log->id, id), log->name.attempt, err_name(err));
+    return cannot_read(log, out, max);
+}
+
 static ssize_t read_piece(LogStream *log, char *out, size_t max)
 {
     for (unsigned i = 0; i < OUTPUT_STREAMS; i++) {
@@ -145,8 +167,9 @@ static ssize_t read_piece(LogStream *log, char *out, size_t max)
         OutputPart part = { 0 };
         log->name.stream = (OutputStream)i;
         buf_clear(&log->piece);
-        if (output_read(&log->name, log->offsets[i], max, &log->piece, &part))
-            return -1;
+        Err err = output_read(&log->name, log->offsets[i], max, &log->piece, &part);
+        if (err)
+            return piece_failed(log, err, out, max);
         if (!log->piece.bytes)
             continue;
         if (part.from > log->offsets[i]) {
@@ -154,7 +177,7 @@ static ssize_t read_piece(LogStream *log, char *out, size_t max)
             log_gap(&log->piece, part.from - log->offsets[i]);
             part.next = part.from; /* what follows is read the next time */
             if (log->piece.bytes > max)
-                return -1;
+                return STREAM_BROKEN;
         }
         log->offsets[i] = part.next;
         memcpy(out, log->piece.data, log->piece.bytes);
@@ -173,7 +196,7 @@ static void far_answered(Call *call)
     const AfarText *answer = &far->question.answer;
     pthread_mutex_lock(&log->lock);
     far->out = false;
-    far->failed = call->err != ERR_OK;
+    far->failed = call->err;
     far->dry = !call->err && !answer->out.bytes;
     far->dry_over = far->dry && far->asked_over;
     if (!call->err && answer->out.bytes) {
@@ -211,14 +234,16 @@ static void far_fill(LogStream *log, bool over, const char *node)
 
 static ssize_t far_failed(LogStream *log, char *out, size_t max, const char *node)
 {
-    FarLog *far = &log->far;
-    if (far->told)
-        return -1;
-    far->told = true;
+    Err err = log->far.failed;
+    if (err != ERR_UNAVAILABLE && err != ERR_NOT_FOUND)
+        return cannot_read(log, out, max);
+    if (log->told)
+        return STREAM_END;
+    log->told = true;
     int bytes = snprintf(
         out, max, "\n[pawl: the rest is on node %s, which is down or does not answer]\n",
         node);
-    return bytes < 0 || (size_t)bytes >= max ? -1 : bytes;
+    return bytes < 0 || (size_t)bytes >= max ? STREAM_END : bytes;
 }
 
 static ssize_t far_piece(LogStream *log, bool over, char *out, size_t max)
@@ -304,12 +329,12 @@ static ssize_t log_stream_read(Stream *stream, char *out, size_t max)
         bool final = log->final;
         pthread_mutex_unlock(&log->lock);
         if (stream_gone(stream))
-            return -1;
+            return STREAM_END;
         ssize_t bytes = log->name.attempt ? piece(log, over, out, max) : 0;
         if (bytes)
             return bytes == PIECE_WAIT ? 0 : bytes;
         if (over && log->name.attempt && log->wanted.attempt)
-            return -1;
+            return STREAM_END;
         if (log->name.attempt < attempts) {
             log->name.attempt++;
             memset(log->offsets, 0, sizeof log->offsets);
@@ -317,7 +342,7 @@ static ssize_t log_stream_read(Stream *stream, char *out, size_t max)
             continue;
         }
         if (final)
-            return -1;
+            return STREAM_END;
         if (!next_has_begun(log))
             return 0;
     }

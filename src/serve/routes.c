@@ -6,6 +6,7 @@
 #include "serve/api_audit.h"
 #include "serve/api_claims.h"
 #include "serve/api_controller.h"
+#include "serve/api_errors.h"
 #include "serve/api_events.h"
 #include "serve/api_explain.h"
 #include "serve/api_groups.h"
@@ -287,6 +288,10 @@ const Route routes[] = {
     GET("/readyz", SCOPE_NONE, api_readyz, "get_readyz", "Jobs are accepted", "*", NULL),
     GET("/healthz", SCOPE_NONE, api_readyz, "get_healthz", "As readyz", "*", NULL),
     GET("/metrics", SCOPE_READ, api_metrics, "get_metrics", "Prometheus text", "*", NULL),
+    GET("/docs/errors", SCOPE_NONE, api_errors, "get_errors",
+        "What the codes of problems mean: a page that their `type` points to", "*", NULL),
+    GET("/docs/errors/{code}", SCOPE_NONE, api_error, "get_error",
+        "What one of them means, as plain text", "*", NULL),
     GET("/openapi.json", SCOPE_NONE, api_openapi, "get_openapi", "This description", "",
         "OpenApi"),
     { METHOD_POST, SCOPE_ENQUEUE, "/add", api_legacy_add, "legacy_add",

@@ -88,7 +88,7 @@ def operations(api):
 
 def filled(path, client, id):
     """The path with its free parts filled in; no route is found by another's."""
-    path = path.replace("{client}", client).replace("{id}", id)
+    path = path.replace("{client}", client).replace("{id}", id).replace("{code}", "conflict")
     path = re.sub(r"\{\w+\}", "nothing", path)
     return "/" + path + ("?follow=0" if path.endswith("/events") else "")
 
