@@ -10,21 +10,12 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib.api import wait_for                      # noqa: E402
-from lib.cluster import LEASE, Cluster, Server    # noqa: E402
+from lib.cluster import LEASE, Cluster            # noqa: E402
 from lib.daemon import Place, files_below         # noqa: E402
 from lib.nodes import Patient, fenced, sysid_of   # noqa: E402
 
 PATIENCE = 180 # seconds; a busy machine, sanitizers
 HOURS = 7200   # what changed within one hour is let alone
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.remove()
 
 
 @pytest.fixture(name="place")
@@ -94,6 +85,8 @@ def test_a_node_that_was_away_hears_of_it_when_it_is_back(server, place):
         for id in (gone, young):
             api.patient("DELETE", f"/jobs/{id}")
             assert left(second, id)
+            assert first.api(PATIENCE).request("GET", f"/jobs/{id}").status == 404
+        first.kill() # with the letters that it has not sent yet
         for id in (kept, gone):
             let_age(second, id)
         second.start()
