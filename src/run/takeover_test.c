@@ -231,6 +231,7 @@ static void a_job_that_outlives_the_lease_is_lost(void **state)
         usleep(1000);
     must_open(f);
     expect(f, RUN_LOST, 2);
+    expect(f, RUN_LISTED, 0); /* before it, orders wait */
     assert_int_equal(count_kept(f, RUN_ENDED, 2), 0);
     forget(f, 2);
 }
