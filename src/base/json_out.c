@@ -3,30 +3,59 @@
 #include "base/json_out.h"
 
 #include "base/text.h"
-#include "base/times.h"
 
 #include <stdio.h>
 
-/* A comma where one is needed, the key, and then a value that needs no escapes, all in
- * one piece: an answer has sixty of them. Keys are ours: no escapes there either. */
-static void member(JsonOut *json, const char *key, Slice value)
+#define SHORT_BYTES 16
+
+/* Keys and most values are short: a call of memcpy would cost more than the copy. */
+static inline char *put(char *at, Slice text)
 {
-    size_t key_bytes = key ? strlen(key) : 0;
-    char *room = buf_room(json->out, key_bytes + value.bytes + 4);
+    if (text.bytes > SHORT_BYTES) {
+        memcpy(at, text.data, text.bytes);
+    } else if (text.bytes >= 8) {
+        memcpy(at, text.data, 8);
+        memcpy(at + text.bytes - 8, text.data + text.bytes - 8, 8);
+    } else if (text.bytes >= 4) {
+        memcpy(at, text.data, 4);
+        memcpy(at + text.bytes - 4, text.data + text.bytes - 4, 4);
+    } else {
+        for (size_t i = 0; i < text.bytes; i++)
+            at[i] = text.data[i];
+    }
+    return at + text.bytes;
+}
+
+/* In one piece: an answer has sixty of them. */
+static inline void put_member(JsonOut *json, Slice key, Slice value, bool quotes)
+{
+    char *room = buf_room(json->out, key.bytes + value.bytes + 6);
     char *at = room;
     if (json->comma)
         *at++ = ',';
     json->comma = true;
-    if (key) {
+    if (key.data) {
         *at++ = '"';
-        memcpy(at, key, key_bytes);
-        at += key_bytes;
+        at = put(at, key);
         *at++ = '"';
         *at++ = ':';
     }
-    if (value.bytes)
-        memcpy(at, value.data, value.bytes);
-    json->out->bytes += (size_t)(at - room) + value.bytes;
+    if (quotes)
+        *at++ = '"';
+    at = put(at, value);
+    if (quotes)
+        *at++ = '"';
+    json->out->bytes += (size_t)(at - room);
+}
+
+void json_member(JsonOut *json, Slice key, Slice value)
+{
+    put_member(json, key, value, false);
+}
+
+static void member(JsonOut *json, const char *key, Slice value)
+{
+    json_member(json, slice_text(key), value);
 }
 
 static void key_before(JsonOut *json, const char *key)
@@ -99,15 +128,47 @@ static size_t sequence_length(Slice text)
     return 0;
 }
 
+#define EACH(byte) (0x0101010101010101u * (byte))
+
+/* Whether some byte of the word is one (of those below 0x80) that the test finds. */
+static bool has_zero(uint64_t word)
+{
+    return (word - EACH(1u)) & ~word & EACH(0x80u);
+}
+
+/* Eight bytes of which none needs a look of its own: it is what texts are made of. */
+static bool are_plain(const char *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    bool ascii = !(word & EACH(0x80u));
+    bool printed =
+        !((word - EACH(0x20u)) & EACH(0x80u)) && !((word + EACH(1u)) & EACH(0x80u));
+    return ascii && printed && !has_zero(word ^ EACH('"')) &&
+           !has_zero(word ^ EACH('\\'));
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* How many bytes from `from` on need no escape. */
+static size_t plain_bytes(Slice text, size_t from)
+{
+    size_t at = from;
+    while (text.bytes - at >= sizeof(uint64_t) && are_plain(text.data + at))
+        at += sizeof(uint64_t);
+    while (at < text.bytes && is_plain((unsigned char)text.data[at]))
+        at++;
+    return at - from;
+}
+
 void json_escape(Buf *out, Slice text)
 {
     size_t plain_from = 0;
-    for (size_t i = 0; i < text.bytes;) {
+    for (size_t i = plain_bytes(text, 0); i < text.bytes; i += plain_bytes(text, i)) {
         unsigned char c = (unsigned char)text.data[i];
-        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-            i++;
-            continue;
-        }
         size_t length = c < 0x80 ? 0 : sequence_length(slice_from(text, i));
         if (length) {
             i += length;
@@ -133,6 +194,10 @@ static void quoted(Buf *out, Slice text)
 
 void json_text(JsonOut *json, const char *key, Slice value)
 {
+    if (plain_bytes(value, 0) == value.bytes) {
+        put_member(json, slice_text(key), value, true);
+        return;
+    }
     key_before(json, key);
     quoted(json->out, value);
 }
@@ -169,34 +234,20 @@ void json_double(JsonOut *json, const char *key, double value)
         buf_add_text(json->out, "null");
 }
 
-void json_bool(JsonOut *json, const char *key, bool value)
-{
-    member(json, key, value ? SLICE_LITERAL("true") : SLICE_LITERAL("false"));
-}
-
-void json_null(JsonOut *json, const char *key)
-{
-    member(json, key, SLICE_LITERAL("null"));
-}
-
 void json_raw(JsonOut *json, const char *key, Slice json_value)
 {
     member(json, key, json_value);
 }
 
-void json_time(JsonOut *json, const char *key, int64_t wall_ms)
+void json_moment(JsonOut *json, const char *key, int64_t wall_ms)
 {
-    char text[TIME_TEXT_BYTES];
-    if (wall_ms == TIME_NEVER || wall_ms == 0) {
-        json_null(json, key);
-        return;
+    if (!json->moment_bytes || json->moment_ms != wall_ms) {
+        size_t bytes = strlen(time_text(wall_ms, json->moment + 1));
+        json->moment[0] = json->moment[bytes + 1] = '"';
+        json->moment_bytes = bytes + 2;
+        json->moment_ms = wall_ms;
     }
-    char quoted_text[TIME_TEXT_BYTES + 2];
-    time_text(wall_ms, text);
-    size_t bytes = strlen(text);
-    quoted_text[0] = quoted_text[bytes + 1] = '"';
-    memcpy(quoted_text + 1, text, bytes);
-    member(json, key, slice_of(quoted_text, bytes + 2));
+    member(json, key, slice_of(json->moment, json->moment_bytes));
 }
 
 void json_duration(JsonOut *json, const char *key, int64_t duration_ms)

@@ -120,6 +120,69 @@ static void bad_bytes_are_replaced_and_their_neighbours_kept(void **state)
     expect_escape(slice_of("a\0b", 3), "a\\u0000b");
 }
 
+/* Texts are looked at in words; a byte means the same wherever it is in one. */
+static void a_byte_is_escaped_wherever_it_stands(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        for (size_t at = 0; at < 20; at++) {
+            char text[] = "abcdefghijklmnopqrst";
+            Buf alone = { 0 };
+            Buf expected = { 0 };
+            Buf out = { 0 };
+            JsonOut json = { .out = &out };
+            text[at] = (char)c;
+            json_escape(&alone, slice_of(text + at, 1));
+            buf_printf(&expected, "\"%.*s" SLICE_FMT "%s\"", (int)at,
+                       "abcdefghijklmnopqrst", SLICE_ARG(buf_slice(&alone)),
+                       "abcdefghijklmnopqrst" + at + 1);
+            json_text(&json, NULL, slice_of(text, 20));
+            assert_true(slice_equal(buf_slice(&out), buf_slice(&expected)));
+            buf_done(&alone);
+            buf_done(&expected);
+            buf_done(&out);
+        }
+    }
+}
+
+static void keys_and_values_of_any_length_are_whole(void **state)
+{
+    (void)state;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    for (size_t bytes = 0; bytes < sizeof letters; bytes++) {
+        Arena arena = { 0 };
+        Buf out = { 0 };
+        JsonOut json = { .out = &out };
+        char *key = slice_cstr(&arena, slice_of(letters, bytes));
+        json_text(&json, key, slice_of(letters, bytes));
+        json_raw(&json, key, slice_of(letters, bytes));
+        Buf expected = { 0 };
+        buf_printf(&expected, "\"%s\":\"%s\",\"%s\":%s", key, key, key, key);
+        assert_string_equal(buf_cstr(&out), buf_cstr(&expected));
+        buf_done(&expected);
+        buf_done(&out);
+        arena_done(&arena);
+    }
+}
+
+static void the_same_moment_is_written_again(void **state)
+{
+    (void)state;
+    Buf out = { 0 };
+    JsonOut json = { .out = &out };
+    static const int64_t moments[] = { 1, 1, MS_PER_DAY, 0, 1, TIME_NEVER, MS_PER_DAY };
+    json_array(&json, NULL);
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        json_time(&json, NULL, moments[i]);
+    json_array_end(&json);
+    assert_string_equal(buf_cstr(&out),
+                        "[\"1970-01-01T00:00:00.001Z\",\"1970-01-01T00:00:00.001Z\","
+                        "\"1970-01-02T00:00:00.000Z\",null,"
+                        "\"1970-01-01T00:00:00.001Z\",null,"
+                        "\"1970-01-02T00:00:00.000Z\"]");
+    buf_done(&out);
+}
+
 /* Whether the text may stand between quotes in a JSON document. */
 static bool may_be_quoted(Slice text)
 {
@@ -194,6 +257,9 @@ int main(void)
         cmocka_unit_test(numbers_times_and_durations_have_their_shapes),
         cmocka_unit_test(every_byte_alone_is_escaped_or_itself),
         cmocka_unit_test(bad_bytes_are_replaced_and_their_neighbours_kept),
+        cmocka_unit_test(a_byte_is_escaped_wherever_it_stands),
+        cmocka_unit_test(keys_and_values_of_any_length_are_whole),
+        cmocka_unit_test(the_same_moment_is_written_again),
         cmocka_unit_test(any_bytes_at_all_make_valid_text),
         cmocka_unit_test(base64_is_the_one_of_rfc_4648),
     };

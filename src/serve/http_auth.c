@@ -70,9 +70,10 @@ static bool admit_peer(Conn *conn, Caller *caller)
         conn->peer_known = true;
         conn->peer_allowed = http->options.peer_uid(conn->fd, &conn->peer) &&
                              (conn->peer == http->own_uid || conn->peer == 0);
+        snprintf(conn->peer_who, PEER_WHO_BYTES, "uid:%u", (unsigned)conn->peer);
     }
     caller->scopes = conn->peer_allowed ? SCOPES_ALL : 0;
-    snprintf(caller->who, sizeof caller->who, "uid:%u", (unsigned)conn->peer);
+    memcpy(caller->who, conn->peer_who, PEER_WHO_BYTES);
     return conn->peer_allowed;
 }
 

@@ -27,6 +27,8 @@ typedef enum Progress {
     PROGRESS_GONE, /* to be closed */
 } Progress;
 
+#define PEER_WHO_BYTES 16 /* "uid:4294967295" */
+
 typedef struct Conn {
     struct Conn *previous;
     struct Conn *next;
@@ -51,7 +53,8 @@ typedef struct Conn {
     int64_t deadline_ms;   /* boot time; TIME_NEVER: none */
     int64_t linger_end_ms; /* however much still comes */
     uid_t peer;
-    char from[CALLER_FROM_BYTES]; /* as Caller has it; "": not asked for yet */
+    char peer_who[PEER_WHO_BYTES]; /* as Caller has it, once peer_known */
+    char from[CALLER_FROM_BYTES];  /* as Caller has it; "": not asked for yet */
     bool peer_known;
     bool peer_allowed;
 

@@ -88,30 +88,12 @@ const JobField *job_fields(size_t *out_count)
     return fields;
 }
 
-void text_or_null(JsonOut *json, const char *key, Slice text)
-{
-    if (text.bytes)
-        json_text(json, key, text);
-    else
-        json_null(json, key);
-}
-
 static void int_unless(JsonOut *json, const char *key, int64_t value, int64_t nothing)
 {
     if (value == nothing)
         json_null(json, key);
     else
         json_int(json, key, value);
-}
-
-void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms)
-{
-    if (duration_ms > 0)
-        json_duration(json, key, duration_ms);
-    else if (duration_ms < 0)
-        json_cstr(json, key, "none");
-    else
-        json_null(json, key);
 }
 
 static void id_or_null(JsonOut *json, const char *key, JobId id)

@@ -19,8 +19,23 @@ void attempt_json(JsonOut *json, const Job *attempt);
 void bytes_json(JsonOut *json, const char *key, const char *key_base64, Slice bytes);
 
 /* Values that may be unset: empty text; 0, or negative for `none`. */
-void text_or_null(JsonOut *json, const char *key, Slice text);
-void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms);
+static inline void text_or_null(JsonOut *json, const char *key, Slice text)
+{
+    if (text.bytes)
+        json_text(json, key, text);
+    else
+        json_null(json, key);
+}
+
+static inline void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms)
+{
+    if (duration_ms > 0)
+        json_duration(json, key, duration_ms);
+    else if (duration_ms < 0)
+        json_cstr(json, key, "none");
+    else
+        json_null(json, key);
+}
 
 /* NAME=VALUE items as an object; numbers stay numbers. */
 void pairs_json(JsonOut *json, const char *key, Slice items, bool numbers);
