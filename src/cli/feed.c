@@ -7,6 +7,7 @@
 #include "cli/feed.h"
 
 #include "cli/describe.h"
+#include "cli/submit.h"
 
 #include "base/times.h"
 
@@ -132,7 +133,7 @@ static int send_chunk(Adding *adding)
                         .key = describe_key(key),
                         .body = buf_slice(&adding->body) };
     Response response = { 0 };
-    int code = cli_call(adding->cli, &request, &response);
+    int code = submit_call(adding->cli, &request, &response);
     if (!code)
         code = say_answer(adding, buf_slice(&response.body));
     response_done(&response);

@@ -10,9 +10,36 @@
 #include "base/times.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define RETRY_MS       15000 /* a daemon that restarts is back by then */
 #define RETRY_PAUSE_MS 200
+
+/* A node that is cut off from its store accepts jobs, but knows nothing of keys: then
+ * nothing was added, and it is asked once more without one. */
+static bool goes_without_key(Request *request, Response *response)
+{
+    static const char code[] = "\"store_unavailable\"";
+    if (!request->key || response->status != 503 ||
+        !memmem(response->body.data, response->body.bytes, code, sizeof code - 1))
+        return false;
+    request->key = NULL;
+    buf_clear(&response->body);
+    return true;
+}
+
+int submit_call(Cli *cli, Request *request, Response *response)
+{
+    Error why;
+    Err err = client_call(&cli->client, request, response, &why);
+    if (!err && goes_without_key(request, response))
+        err = client_call(&cli->client, request, response, &why);
+    if (err)
+        return cli_fail_call(cli, err, &why);
+    if (response->status < 200 || response->status > 299)
+        return cli_fail_response(cli, response);
+    return CLI_DONE;
+}
 
 int submit_job(Cli *cli, const char *path, Slice body, Response *response)
 {
@@ -26,8 +53,10 @@ int submit_job(Cli *cli, const char *path, Slice body, Response *response)
         Error why;
         buf_clear(&response->body);
         Err err = client_call(&cli->client, &request, response, &why);
-        /* Only an answer that got lost is asked for again. */
-        sent = sent || err == ERR_IO;
+        if (!err && !sent && goes_without_key(&request, response))
+            continue;
+        /* Only an answer that got lost is asked for again, by its key. */
+        sent = sent || (err == ERR_IO && request.key);
         if (!err || !sent || err == ERR_BUSY || clock_now().boot_ms > give_up) {
             if (err)
                 return cli_fail_call(cli, err, &why);

@@ -134,8 +134,16 @@ static Standing taken_as(const Job *job, UniqueKind kind)
     return unique.on_conflict == CONFLICT_IGNORE ? KEYS_MERGED : KEYS_TAKEN;
 }
 
+/* A key that is kept for some time only is gone when that is over, and keeps no one out
+ * any more: to take it again would be in vain. */
+static bool outlived(const Job *job, UniqueKind kind, int64_t now_ms)
+{
+    int64_t until_ms = unique_until(job, kind);
+    return until_ms && until_ms <= now_ms;
+}
+
 /* Of all its keys: the first that another has counts, else one that no one has. */
-static Verdict judge(const Job *job, const Job *holders, size_t *inout_at)
+static Verdict judge(const Job *job, const Job *holders, size_t *inout_at, int64_t now_ms)
 {
     Verdict verdict = { .standing = KEYS_OWN };
     for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++) {
@@ -149,6 +157,8 @@ static Verdict judge(const Job *job, const Job *holders, size_t *inout_at)
             kind == UNIQUE_REQUEST && slice_equal(holder->request, job->request);
         if (verdict.holder || holder->id == job->id || (holder->id && together))
             continue;
+        if (!holder->id && outlived(job, (UniqueKind)kind, now_ms))
+            continue;
         verdict.holder = holder->id;
         verdict.standing = holder->id ? taken_as(job, (UniqueKind)kind) : KEYS_FREE;
     }
@@ -161,7 +171,7 @@ void node_sure_loaded(Node *node, const Asked *asked, const Event *answer)
     size_t at = 0;
     for (size_t i = 0; i < event->count && !answer->err; i++) {
         Verdict *verdict = MEM_NEW(Verdict);
-        *verdict = judge(&event->jobs[i], answer->loaded, &at);
+        *verdict = judge(&event->jobs[i], answer->loaded, &at, node->now.wall_ms);
         mem_free(map_remove(&node->verdicts, event->jobs[i].id));
         map_put(&node->verdicts, event->jobs[i].id, verdict);
     }

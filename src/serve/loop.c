@@ -102,8 +102,8 @@ static bool may_leave(Daemon *daemon, Now now)
         return (flushed(daemon) &&
                 (cluster_may_leave(daemon) || since_ms > HAND_OVER_MS)) ||
                since_ms > STOP_FLUSH_MS;
-    if (!running)
-        return flushed(daemon);
+    if (!running) /* a second signal is not slower than the first */
+        return flushed(daemon) || since_ms > STOP_FLUSH_MS;
     int64_t grace_ms = node_settings(daemon->node)->grace_ms;
     if (since_ms > grace_ms)
         node_running(daemon->node, kill_running, daemon);

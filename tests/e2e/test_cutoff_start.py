@@ -5,11 +5,14 @@ import http.client
 import json
 import os
 import pathlib
+import signal
 import ssl
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib.api import Broken, NotSent, wait_for # noqa: E402
+from lib.nodes import pawl # noqa: E402
 from lib.pg_node import SECONDS, add, daemon, server, things, until_done # noqa: E402,F401
 from lib.tls import certificate, tls_options # noqa: E402
 
@@ -240,3 +243,34 @@ def test_without_what_it_needs_to_know_it_waits(things, place):
     database.kill()
     waits(other, "is of another store")
     other.kill()
+
+
+def test_the_command_line_adds_to_a_node_without_its_store(things, place):
+    """It sends keys by itself, of which such a node knows nothing: then without."""
+    database, lines = server(things), place / "lines"
+    node = daemon(things, place, database.url()).start()
+    define(node, "cut.off", "true")
+    database.kill()
+    restart(node)
+    lines.write_text('{"type":"cut.off"}\n' * 3)
+    ids = pawl(node, "add", "cut.off", "x").split()
+    ids += pawl(node, "add", "--ndjson", str(lines)).split()
+    assert len(set(ids)) == 4, ids
+    database.start()
+    is_back(node)
+    wait_for(lambda: set(rows(database, ids).values()) == {"done"}, SECONDS,
+             lambda: f"{rows(database, ids)} {node.tail()}", pause=0.2)
+
+
+def test_a_second_signal_is_not_slower_than_the_first(things, place):
+    """Without its store it can flush nothing, and is not to wait for that for ever."""
+    database = server(things)
+    node = daemon(things, place, database.url()).start()
+    define(node, "cut.off", "true")
+    database.kill()
+    restart(node)
+    assert ask(node, "POST", "/jobs", {"type": "cut.off"}).status == 201
+    for _ in range(2):
+        node.process.send_signal(signal.SIGTERM)
+        time.sleep(0.05) # or the two are one
+    assert node.process.wait(SECONDS) == 0

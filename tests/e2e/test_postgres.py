@@ -118,3 +118,20 @@ def test_nodes_behind_a_pooler_poll(things, place):
     until_done(database, 10)
     assert database.ask("SELECT count(DISTINCT node) FROM pawl.job_resource") == "2"
     assert not any("event=store.listens" in node.log() for node in nodes)
+
+
+def test_a_job_that_outlives_its_request_key_runs(things, place):
+    """Held for longer than keys are kept, a day: there is nothing left to be sure of."""
+    database = server(things)
+    node = daemon(things, place, database.url()).start()
+    api = node.api(SECONDS)
+    id = api.request("POST", "/jobs", {"command": ["true"], "held": True},
+                     {"Idempotency-Key": "long ago"}).json()["id"]
+    wait_for(lambda: database.ask("SELECT count(*) FROM pawl.job_unique") == "1", SECONDS)
+    node.stop()
+    database.ask("UPDATE pawl.job_live SET created = created - 25 * 3600000")
+    database.ask("DELETE FROM pawl.job_unique")
+    node.start()
+    api = node.api(SECONDS)
+    assert api.request("POST", f"/jobs/{id}/release").status == 200
+    assert api.until(id, seconds=SECONDS)["state"] == "done"

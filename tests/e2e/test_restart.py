@@ -25,9 +25,11 @@ def place():
 
 def gated(api, gate, **fields):
     """A job that runs until the file `gate` is there, and then exits with 0."""
-    job = api.add(command=["/bin/sh", "-c", "while [ ! -e \"$0\" ]; do sleep 0.02; done",
-                           str(gate)], **fields)
-    return api.until(job["id"], "running")
+    job = api.add(command=["/bin/sh", "-c", ": >\"$0.runs\"; while [ ! -e \"$0\" ]; do sleep"
+                           " 0.02; done", str(gate)], **fields)
+    shown = api.until(job["id"], "running") # which it is as soon as that is decided
+    wait_for(pathlib.Path(f"{gate}.runs").exists, 120)
+    return shown
 
 
 # --- SIGTERM and SIGINT ---------------------------------------------------------------
