@@ -126,6 +126,7 @@ static void a_byte_is_escaped_wherever_it_stands(void **state)
     (void)state;
     for (int c = 0; c < 256; c++) {
         for (size_t at = 0; at < 20; at++) {
+            static const char letters[] = "abcdefghijklmnopqrst";
             char text[] = "abcdefghijklmnopqrst";
             Buf alone = { 0 };
             Buf expected = { 0 };
@@ -133,9 +134,8 @@ static void a_byte_is_escaped_wherever_it_stands(void **state)
             JsonOut json = { .out = &out };
             text[at] = (char)c;
             json_escape(&alone, slice_of(text + at, 1));
-            buf_printf(&expected, "\"%.*s" SLICE_FMT "%s\"", (int)at,
-                       "abcdefghijklmnopqrst", SLICE_ARG(buf_slice(&alone)),
-                       "abcdefghijklmnopqrst" + at + 1);
+            buf_printf(&expected, "\"%.*s" SLICE_FMT "%s\"", (int)at, letters,
+                       SLICE_ARG(buf_slice(&alone)), &letters[at + 1]);
             json_text(&json, NULL, slice_of(text, 20));
             assert_true(slice_equal(buf_slice(&out), buf_slice(&expected)));
             buf_done(&alone);
