@@ -312,6 +312,10 @@ Err client_call(Client *client, const Request *request, Response *response, Erro
         SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.bytes);
         SET(easy, CURLOPT_POSTFIELDS, request->body.bytes ? request->body.data : "");
     }
+    /* On a connection that was used before, libcurl sends a request again when nothing
+     * comes back. Without a key the daemon could not tell that it has it already. */
+    if (strcmp(request->method, "POST") == 0 && !request->key)
+        SET(easy, CURLOPT_FRESH_CONNECT, 1L);
     struct curl_slist *headers = headers_of(client, request);
     SET(easy, CURLOPT_HTTPHEADER, headers);
 

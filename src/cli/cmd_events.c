@@ -92,6 +92,9 @@ int cmd_events(Cli *cli)
     else if (!err && tail.status != 200)
         code = cli_fail_response(
             cli, &(Response){ .status = tail.status, .body = tail.problem });
+    else if (follow && !interrupt_seen())
+        code = cli_fail(cli, (Fault){ CLI_FAILED, "unavailable", "start it again" },
+                        "the daemon has ended the stream of events");
     buf_done(&events.line);
     buf_done(&tail.problem);
     return code;

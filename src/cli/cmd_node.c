@@ -39,17 +39,17 @@ static void add_row(Table *table, const Doc *node)
     Slice state = doc_text(node, "state");
     char lease[DURATION_TEXT_BYTES];
     int64_t left_ms = doc_int(node, "lease_left_ms", -1);
-    Buf load = { 0 };
-    const Doc *first = doc_first(doc_get(node, "load"));
-    if (first)
-        doc_write(first, &load);
+    const Doc *load = doc_first(doc_get(node, "load"));
     table_add(table, COLOUR_PLAIN, doc_text(node, "sysid"));
     table_add(table, COLOUR_PLAIN, doc_text(node, "host"));
     table_add(table, COLOUR_PLAIN, doc_text(node, "version"));
     table_add(table, state_colour(state), state);
     table_addf(table, COLOUR_PLAIN, "%lld", (long long)doc_int(node, "slots", 0));
     table_addf(table, COLOUR_PLAIN, "%lld", (long long)doc_int(node, "slots_used", 0));
-    table_add(table, COLOUR_PLAIN, buf_slice(&load));
+    if (load)
+        table_addf(table, COLOUR_PLAIN, "%.2f", doc_as_number(load, 0));
+    else
+        table_add(table, COLOUR_PLAIN, SLICE_LITERAL("-"));
     table_addf(table, COLOUR_PLAIN, "%s",
                left_ms < 0 ? "-" : duration_human(left_ms, lease));
     if (left_ms < 0)
@@ -58,7 +58,6 @@ static void add_row(Table *table, const Doc *node)
         table_addf(table, COLOUR_PLAIN, "%lld", (long long)doc_int(node, "epoch", 0));
     table_addf(table, COLOUR_PLAIN, "%s",
                doc_bool(node, "controller") ? "controller" : "-");
-    buf_done(&load);
 }
 
 static int ls(Cli *cli)

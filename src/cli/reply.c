@@ -109,10 +109,15 @@ int64_t doc_int(const Doc *object, const char *key, int64_t fallback)
     return json_in_int_of(object, key, fallback);
 }
 
-double doc_number(const Doc *object, const char *key, double fallback)
+double doc_as_number(const Doc *value, double fallback)
 {
     double number;
-    return json_in_real(doc_get(object, key), &number) ? fallback : number;
+    return json_in_real(value, &number) ? fallback : number;
+}
+
+double doc_number(const Doc *object, const char *key, double fallback)
+{
+    return doc_as_number(doc_get(object, key), fallback);
 }
 
 bool doc_bool(const Doc *object, const char *key)

@@ -35,6 +35,7 @@ bool doc_is_text(const Doc *value);
 Slice doc_text(const Doc *object, const char *key); /* no bytes if it is no text */
 int64_t doc_int(const Doc *object, const char *key, int64_t fallback);
 double doc_number(const Doc *object, const char *key, double fallback);
+double doc_as_number(const Doc *value, double fallback);
 bool doc_bool(const Doc *object, const char *key);
 int64_t doc_time(const Doc *object, const char *key); /* ms; 0 if there is none */
 

@@ -24,18 +24,28 @@ static bool goes_without_key(Request *request, Response *response)
         !memmem(response->body.data, response->body.bytes, code, sizeof code - 1))
         return false;
     request->key = NULL;
-    buf_clear(&response->body);
     return true;
 }
 
 int submit_call(Cli *cli, Request *request, Response *response)
 {
-    Error why;
-    Err err = client_call(&cli->client, request, response, &why);
-    if (!err && goes_without_key(request, response))
-        err = client_call(&cli->client, request, response, &why);
-    if (err)
-        return cli_fail_call(cli, err, &why);
+    int64_t give_up = clock_now().boot_ms + RETRY_MS;
+    bool sent = false;
+    for (;;) {
+        Error why;
+        buf_clear(&response->body);
+        Err err = client_call(&cli->client, request, response, &why);
+        if (!err && !sent && goes_without_key(request, response))
+            continue;
+        /* Only an answer that got lost is asked for again, by its key. */
+        sent = sent || (err == ERR_IO && request->key);
+        if (!err || !sent || err == ERR_BUSY || clock_now().boot_ms > give_up) {
+            if (err)
+                return cli_fail_call(cli, err, &why);
+            break;
+        }
+        interrupt_sleep(RETRY_PAUSE_MS);
+    }
     if (response->status < 200 || response->status > 299)
         return cli_fail_response(cli, response);
     return CLI_DONE;
@@ -47,26 +57,7 @@ int submit_job(Cli *cli, const char *path, Slice body, Response *response)
     Request request = {
         .method = "POST", .path = path, .body = body, .key = describe_key(key)
     };
-    int64_t give_up = clock_now().boot_ms + RETRY_MS;
-    bool sent = false;
-    for (;;) {
-        Error why;
-        buf_clear(&response->body);
-        Err err = client_call(&cli->client, &request, response, &why);
-        if (!err && !sent && goes_without_key(&request, response))
-            continue;
-        /* Only an answer that got lost is asked for again, by its key. */
-        sent = sent || (err == ERR_IO && request.key);
-        if (!err || !sent || err == ERR_BUSY || clock_now().boot_ms > give_up) {
-            if (err)
-                return cli_fail_call(cli, err, &why);
-            break;
-        }
-        interrupt_sleep(RETRY_PAUSE_MS);
-    }
-    if (response->status < 200 || response->status > 299)
-        return cli_fail_response(cli, response);
-    return CLI_DONE;
+    return submit_call(cli, &request, response);
 }
 
 static void say_terminal(const Cli *cli, const Doc *job, Slice id)

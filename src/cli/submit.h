@@ -11,7 +11,8 @@
 /* The caller does response_done; the answer is {"id":…,"job":{…}}. */
 int submit_job(Cli *cli, const char *path, Slice body, Response *response);
 
-/* As cli_call, for adds with a key; request->key may be gone afterwards. */
+/* As cli_call, for adds with a key: an answer that was lost is asked for again. The key
+ * may be gone afterwards. */
 int submit_call(Cli *cli, Request *request, Response *response);
 
 /* Tells the user: on a terminal the id, the queue, when it starts and what to do next;

@@ -4,10 +4,8 @@
 
 #include "base/log.h"
 #include "base/times.h"
+#include "base/wait.h"
 #include "serve/snapshot.h"
-
-#include <pthread.h>
-#include <time.h>
 
 #define GATHER_MS 500              /* changes of definitions come in groups */
 #define EVERY_MS  (5 * MS_PER_MIN) /* if the journal has gone on */
@@ -82,14 +80,7 @@ static void wait_until_due(Remember *remember)
             return;
         if (left_ms <= 0)
             left_ms = EVERY_MS; /* whoever changes something wakes it */
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += left_ms / MS_PER_S;
-        until.tv_nsec += left_ms % MS_PER_S * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
+        struct timespec until = wait_end(left_ms);
         pthread_cond_timedwait(&remember->changed, &remember->lock, &until);
     }
 }
@@ -127,14 +118,10 @@ static void *remember_run(void *context)
 Remember *remember_open(const RememberOptions *options)
 {
     Remember *remember = MEM_NEW(Remember);
-    pthread_condattr_t attributes;
     remember->options = *options;
     remember->touched = true;
     pthread_mutex_init(&remember->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&remember->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    wait_init(&remember->changed);
     pthread_create(&remember->thread, NULL, remember_run, remember);
     return remember;
 }

@@ -73,6 +73,24 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_key(fake, cli):
     assert len(fake.asked("POST")) == 2 and len(keys) == 1
 
 
+def test_a_lost_answer_to_many_lines_is_asked_for_again_with_the_same_key(fake, cli, tmp_path):
+    (tmp_path / "lines").write_text('{"type":"x"}\n')
+    answer = json.dumps({"line": 1, "id": ID}) + "\n" + json.dumps({"summary": {"added": 1}}) + "\n"
+    fake.on("POST", "/api/v1/jobs", DROP, (200, answer.encode()))
+    done = cli("add", "--ndjson", str(tmp_path / "lines"))
+    assert (done.code, done.text) == (0, ID + "\n")
+    keys = {request.headers["Idempotency-Key"] for request in fake.asked("POST")}
+    assert len(fake.asked("POST")) == 2 and len(keys) == 1
+
+
+def test_a_node_that_knows_no_keys_is_asked_without(fake, cli):
+    """Once: then an answer that is lost is not asked for again, for nobody could tell."""
+    away = (503, {"code": "store_unavailable", "title": "The store cannot be reached"})
+    fake.on("POST", "/api/v1/jobs", away, DROP)
+    assert cli("run", "--", "true").code != 0
+    assert ["Idempotency-Key" in request.headers for request in fake.asked("POST")] == [True, False]
+
+
 def test_run_wait_copies_both_streams_and_ends_like_the_command(fake, cli):
     accept(fake)
     out, err = os.urandom(100_000), os.urandom(3_000)

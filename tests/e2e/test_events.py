@@ -104,3 +104,20 @@ def test_the_command_shows_them(node):
     finally:
         follower.terminate()
         follower.wait(120)
+
+
+def test_a_stream_that_ends_by_itself_is_a_failure():
+    """Who follows is told when nothing more will come."""
+    with Place() as place:
+        node = place.daemon().start()
+        follower = subprocess.Popen(
+            [program(), "events", "-f", "--server", f"unix:{node.socket()}"], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        seen = []
+        reader = threading.Thread(target=lambda: seen.append(follower.stdout.readline()),
+                                  daemon=True)
+        reader.start()
+        wait_for(lambda: run(node, "default") and seen, 120)
+        node.stop()
+        errors = follower.communicate(timeout=120)[1]
+        assert follower.returncode == 1 and "ended the stream" in errors, errors
