@@ -212,7 +212,8 @@ def test_what_makes_no_sense_is_refused(work):
 
 @pytest.mark.parametrize("file, runner", [("worker.py", sys.executable),
                                           ("worker.js", shutil.which("node"))])
-def test_the_workers_of_the_documentation_work(tmp_path, file, runner):
+def test_the_workers_of_the_documentation_work(file, runner):
+    """They go on after a restart of the daemon, and end when they are told to."""
     if not runner:
         pytest.skip(f"nothing here runs {file}")
     assert len((EXAMPLES / file).read_text().splitlines()) <= 36
@@ -220,16 +221,19 @@ def test_the_workers_of_the_documentation_work(tmp_path, file, runner):
         node = place.daemon().start()
         api = node.api(120)
         assert api.request("PUT", "/handlers/upper", {"lang": "pull"}).status == 201
-        host, port = node.address()
-        worker = subprocess.Popen([runner, str(EXAMPLES / file), f"http://{host}:{port}"],
+        worker = subprocess.Popen([runner, str(EXAMPLES / file), f"unix:{node.socket()}"],
                                   stdin=subprocess.DEVNULL)
         try:
-            ids = [api.add(type="upper", payload=f"word {k}")["id"] for k in range(3)]
-            for k, id in enumerate(ids):
-                job = api.until(id, seconds=120)
-                assert job["state"] == "done", job
-                body = api.request("GET", f"/jobs/{id}/result").body
-                assert body == f"WORD {k}".encode()
+            for turn in ("before", "after"):
+                ids = [api.add(type="upper", payload=f"{turn} {k}")["id"] for k in range(3)]
+                for k, id in enumerate(ids):
+                    job = api.until(id, seconds=120)
+                    assert job["state"] == "done", job
+                    body = api.request("GET", f"/jobs/{id}/result").body
+                    assert body == f"{turn} {k}".upper().encode()
+                node.restart()
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(120) == 0
         finally:
             worker.kill()
             worker.wait()
