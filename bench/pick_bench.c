@@ -8,7 +8,7 @@
  * by a make-believe store that has as many jobs as the line says. The cost must be the
  * same with 10 and 10,000,000 jobs waiting, and with 1 and 10,000 lanes (within 2 times).
  * Time of the processor, the best of several rounds: other programs do not count. */
-#include "core/node.h"
+#include "core/node/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_fuzz.c - any bytes as a control file or a <batch-config>: either a fault with a
  * place, or a job that keeps what the rest of the program relies on. */
-#include "serve/batch_config.h"
-#include "serve/control.h"
+#include "intake/control.h"
+#include "intake/settings_xml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     else
         must(why.kind != NULL, "a refusal without a reason");
     why.kind = NULL;
-    if (batch_config_read(document, &arena, &settings, &why))
+    if (settings_xml_read(document, &arena, &settings, &why))
         must(why.kind != NULL, "a refusal without a reason");
     else
         must(settings->as.items.count <= 5, "more settings than there are");

@@ -3,12 +3,12 @@
  * as they go. A head and a body in chunks mean the same however the bytes came; what is
  * taken has nothing in it with two meanings, and what is refused is refused with a
  * reason; a body that is JSON is read as each of the objects that requests have. */
+#include "api/routes.h"
 #include "core/query.h"
-#include "serve/claim_read.h"
-#include "serve/guard.h"
-#include "serve/http_chunks.h"
-#include "serve/http_head.h"
-#include "serve/routes.h"
+#include "http/chunks.h"
+#include "http/head.h"
+#include "http/origin_check.h"
+#include "model/claim_read.h"
 #include "json/json_fast.h"
 #include "json/json_write.h"
 

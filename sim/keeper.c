@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keeper.c - the store's side of the simulated daemon, as src/serve/keeper.c has it. */
+/* keeper.c - the store's side of the simulated daemon, as src/engine/ingest.c has it. */
 #include "sim/machine.h"
 
 void machine_ask(Machine *machine, SimAsk *ask)

@@ -6,12 +6,12 @@
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 
-#include "core/node.h"
+#include "core/node/node.h"
 #include "journal/memory.h"
 #include "sim/launcher.h"
 #include "sim/turns.h"
 #include "sim/world.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 /* A turn whose effects wait for the journal. */
 typedef struct SimTurn {

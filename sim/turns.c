@@ -5,7 +5,7 @@
 #include "sim/machine.h"
 
 #include "base/text.h"
-#include "core/node_batch.h"
+#include "core/dispatch/slot_sharing.h"
 #include "core/queue.h"
 #include "core/resource.h"
 

@@ -5,7 +5,7 @@
 #define SIM_TURNS_H
 
 #include "core/effect.h"
-#include "core/node.h"
+#include "core/node/node.h"
 
 struct World;
 struct Machine;

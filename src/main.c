@@ -2,11 +2,10 @@
 /* main.c - the program: the command line, and behind `serve` the daemon. */
 #include "cli/cli.h"
 
-#ifdef PAWL_WITH_SERVE
-#include "serve/checkup.h"
-#include "serve/config.h"
-#include "serve/move_store.h"
-#include "serve/serve.h"
+#include "config/config.h"
+#include "engine/checkup.h"
+#include "engine/serve.h"
+#include "move/move_store.h"
 
 extern char **environ;
 
@@ -77,9 +76,6 @@ static const CliHooks hooks = { .serve = serve_main,
                                 .checkup = checkup,
                                 .store_export = export_all,
                                 .store_import = import_all };
-#else
-static const CliHooks hooks = { 0 };
-#endif
 
 int main(int argc, char **argv)
 {

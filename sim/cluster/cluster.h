@@ -22,9 +22,9 @@
 
 #include "base/map.h"
 #include "base/rng.h"
-#include "core/node.h"
+#include "core/node/node.h"
 #include "sim/cluster/flaws.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 #define NODES_MAX  4
 #define LEASE_MS   3000

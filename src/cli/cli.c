@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 
 #include "cli/command.h"
-#include "cli/safe.h"
+#include "cli/print/safe.h"
 
 #include "base/json_out.h"
 #include "base/text.h"

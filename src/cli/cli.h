@@ -9,9 +9,9 @@
 #include "cli/client.h"
 #include "cli/exit.h"
 #include "cli/options.h"
+#include "cli/print/table.h"
+#include "cli/print/term.h"
 #include "cli/reply.h"
-#include "cli/table.h"
-#include "cli/term.h"
 
 #include "base/finding.h"
 #include "base/id.h"

@@ -2,7 +2,7 @@
 /* cli_main.c - from the words of the command line to a command (cli_main of cli.h). */
 #include "cli/command.h"
 
-#include "cli/help.h"
+#include "cli/print/help.h"
 
 #include <curl/curl.h>
 #include <signal.h>

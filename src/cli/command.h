@@ -45,7 +45,7 @@ const Command *command_find(const char *name);
 /* The nearest name of a visible command, or NULL. */
 const char *command_nearest(const char *name);
 
-/* One file per command: cmd_NAME.c; the actions of jobs share cmd_act.c. */
+/* One file per command: cmd_NAME.c; the actions of jobs share commands/act.c. */
 int cmd_run(Cli *cli);
 int cmd_add(Cli *cli);
 int cmd_ls(Cli *cli);

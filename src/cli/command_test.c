@@ -2,7 +2,7 @@
 /* command_test.c - the table of commands, and what is made of it. */
 #include "cli/command.h"
 
-#include "cli/help.h"
+#include "cli/print/help.h"
 #include "cli/testing.h"
 
 #include <stdio.h>

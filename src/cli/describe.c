@@ -2,7 +2,7 @@
 /* describe.c - see describe.h. */
 #include "cli/describe.h"
 
-#include "cli/when.h"
+#include "cli/print/when.h"
 
 #include "base/text.h"
 #include "base/times.h"

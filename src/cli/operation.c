@@ -3,7 +3,7 @@
 #include "cli/operation.h"
 
 #include "cli/interrupt.h"
-#include "cli/progress.h"
+#include "cli/print/progress.h"
 #include "cli/watch.h"
 
 #include "base/json_out.h"

@@ -4,8 +4,8 @@
 
 #include "cli/describe.h"
 #include "cli/interrupt.h"
-#include "cli/safe.h"
-#include "cli/when.h"
+#include "cli/print/safe.h"
+#include "cli/print/when.h"
 
 #include "base/times.h"
 

@@ -2,7 +2,7 @@
 /* verb.c - see verb.h. */
 #include "cli/verb.h"
 
-#include "cli/safe.h"
+#include "cli/print/safe.h"
 
 #include "base/text.h"
 

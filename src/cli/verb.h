@@ -5,7 +5,7 @@
 #define CLI_VERB_H
 
 #include "cli/cli.h"
-#include "cli/table.h"
+#include "cli/print/table.h"
 
 typedef struct Verb {
     const char *name;

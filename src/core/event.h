@@ -9,7 +9,7 @@
 #include "core/after.h"
 #include "core/batch.h"
 #include "core/claim.h"
-#include "core/peer.h"
+#include "core/share/peer.h"
 #include "core/tenant.h"
 
 typedef uint64_t Requester; /* whom to answer; 0: no one waits */

@@ -2,7 +2,7 @@
 /* queue.h - what someone has said about a queue of a tenant: limits, order, policy.
  *
  * A queue that nobody defined has all of it open. Plain data and pure rules; the node
- * keeps the definitions it has (node_limits.h) and obeys them. */
+ * keeps the definitions it has (limits.h) and obeys them. */
 #ifndef CORE_QUEUE_H
 #define CORE_QUEUE_H
 

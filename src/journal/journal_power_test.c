@@ -80,7 +80,7 @@ static ino_t file_of(int fd)
     return fstat(fd, &stat) ? 0 : stat.st_ino;
 }
 
-static void remember_size(int fd)
+static void snapshot_writer_size(int fd)
 {
     struct stat stat;
     if (fstat(fd, &stat))
@@ -92,7 +92,7 @@ static void remember_size(int fd)
         (Size){ stat.st_ino, stat.st_size };
 }
 
-static void remember_page(int fd, ino_t file, uint64_t offset)
+static void snapshot_writer_page(int fd, ino_t file, uint64_t offset)
 {
     for (size_t i = 0; i < disk.page_count; i++) {
         Page *known = &disk.pages[i];
@@ -114,10 +114,10 @@ static ssize_t disk_pwritev(int fd, const struct iovec *parts, int count, off_t 
     uint64_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += parts[i].iov_len;
-    remember_size(fd);
+    snapshot_writer_size(fd);
     uint64_t first = (uint64_t)offset / PAGE * PAGE;
     for (uint64_t at = first; at < (uint64_t)offset + bytes; at += PAGE)
-        remember_page(fd, file_of(fd), at);
+        snapshot_writer_page(fd, file_of(fd), at);
     ssize_t written = pwritev(fd, parts, count, offset);
     pthread_mutex_unlock(&disk.lock);
     return written;
@@ -127,7 +127,7 @@ static int disk_fallocate(int fd, int mode, off_t offset, off_t bytes)
 {
     if (!powered())
         return -1;
-    remember_size(fd);
+    snapshot_writer_size(fd);
     int failed = fallocate(fd, mode, offset, bytes);
     pthread_mutex_unlock(&disk.lock);
     return failed;
@@ -176,7 +176,7 @@ static int disk_openat(int dir_fd, const char *name, int flags, ...)
     return fd;
 }
 
-static void remember_name(const char *from, const char *to)
+static void snapshot_writer_name(const char *from, const char *to)
 {
     Name *name = &MEM_PUSH(disk.names, disk.name_count, disk.name_capacity);
     snprintf(name->from, sizeof name->from, "%s", from);
@@ -189,7 +189,7 @@ static int disk_renameat(int from_fd, const char *from, int to_fd, const char *t
         return -1;
     int failed = renameat(from_fd, from, to_fd, to);
     if (!failed)
-        remember_name(from, to);
+        snapshot_writer_name(from, to);
     pthread_mutex_unlock(&disk.lock);
     return failed;
 }
@@ -203,7 +203,7 @@ static int disk_unlinkat(int dir_fd, const char *name, int flags)
     snprintf(gone, sizeof gone, "gone.%u", disk.gone++);
     int failed = renameat(dir_fd, name, dir_fd, gone);
     if (!failed)
-        remember_name(name, gone);
+        snapshot_writer_name(name, gone);
     int why = errno;
     pthread_mutex_unlock(&disk.lock);
     errno = why;

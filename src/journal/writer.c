@@ -222,7 +222,7 @@ static Err serve_wanted(Journal *journal, uint64_t bytes)
 /* --- Writing --------------------------------------------------------------- */
 
 /* How many of the taken entries end at or before file offset `limit`. */
-static size_t entries_within(const Writer *writer, uint64_t limit)
+static size_t sorted_map_within(const Writer *writer, uint64_t limit)
 {
     const Queue *taken = &writer->taken;
     size_t upto = taken->done;
@@ -237,7 +237,7 @@ static size_t entries_within(const Writer *writer, uint64_t limit)
 static size_t entries_for_current(const Journal *journal)
 {
     const Writer *writer = &journal->writer;
-    size_t upto = entries_within(writer, journal->options.segment_bytes);
+    size_t upto = sorted_map_within(writer, journal->options.segment_bytes);
     bool empty = writer->current.used == SEGMENT_HEADER_BYTES;
     return upto == writer->taken.done && empty ? upto + 1 : upto;
 }
@@ -310,7 +310,7 @@ static Err commit(Journal *journal)
         if (!err)
             err = segment_grow(&writer->current, segment_offset(&writer->current, end));
         if (err == ERR_FULL)
-            upto = entries_within(writer, writer->current.filled);
+            upto = sorted_map_within(writer, writer->current.filled);
         if (err && (err != ERR_FULL || upto == writer->taken.done))
             return err;
         err = write_entries(journal, upto);

@@ -3,11 +3,11 @@
 #include "pipeline/pipeline.h"
 
 #include "base/log.h"
-#include "pipeline/broker.h"
-#include "pipeline/meters.h"
-#include "pipeline/processor.h"
-#include "pipeline/status.h"
-#include "pipeline/unit.h"
+#include "pipeline/forward/broker.h"
+#include "pipeline/processor/meters.h"
+#include "pipeline/processor/processor.h"
+#include "pipeline/processor/status.h"
+#include "pipeline/processor/unit.h"
 #include "run/thread.h"
 
 #include <errno.h>

@@ -8,9 +8,9 @@
 
 #include "base/mailbox.h"
 #include "pipeline/engine.h"
-#include "pipeline/peers.h"
-#include "pipeline/plan.h"
-#include "pipeline/signals.h"
+#include "pipeline/forward/peers.h"
+#include "pipeline/forward/plan.h"
+#include "pipeline/processor/signals.h"
 
 typedef struct Pipeline Pipeline;
 struct Processor;

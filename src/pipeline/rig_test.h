@@ -3,8 +3,8 @@
 #ifndef PIPELINE_RIG_TEST_H
 #define PIPELINE_RIG_TEST_H
 
-#include "pipeline/bucket.h"
-#include "run/sweep.h"
+#include "pipeline/processor/bucket.h"
+#include "run/files/sweep.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #define PIPELINE_TROUBLE_H
 
 #include "base/json_out.h"
-#include "pipeline/bucket.h"
+#include "pipeline/processor/bucket.h"
 
 #define TROUBLES_MAX        16
 #define TROUBLE_LINES_A_MIN 60 /* a million units may all have the same trouble */

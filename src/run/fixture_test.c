@@ -2,7 +2,7 @@
 /* fixture_test.c - see fixture_test.h. */
 #include "run/fixture_test.h"
 
-#include "run/sweep.h"
+#include "run/files/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>

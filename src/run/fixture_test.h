@@ -3,7 +3,7 @@
 #ifndef RUN_FIXTURE_TEST_H
 #define RUN_FIXTURE_TEST_H
 
-#include "run/process.h"
+#include "run/process/process.h"
 
 #define WAIT_MS  120000
 #define KEPT_MAX 64

@@ -105,7 +105,7 @@ void news_failed(RunNews *news, const RunAttempt *attempt, LaunchStep step,
 
 static void tell_said(RunNews *news, RunAttempt *attempt)
 {
-    Said *said = attempt->said;
+    OutputLines *said = attempt->said;
     news->end.said_code = said->code;
     news->end.result_cut = said->result_cut;
     news->end.progress = said->progress;

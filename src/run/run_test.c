@@ -4,11 +4,11 @@
  *     run_test PAWL-LAUNCH FAKE-JOB [groups]
  *
  * "groups": without cgroups. */
-#include "run/process.h"
+#include "run/process/process.h"
 
 #include "run/fixture_test.h"
-#include "run/folder.h"
-#include "run/prepare.h"
+#include "run/process/folder.h"
+#include "run/process/prepare.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,11 +10,11 @@
 
 #include "base/map.h"
 #include "launch/client.h"
-#include "run/folder.h"
-#include "run/prepare.h"
-#include "run/process.h"
-#include "run/said.h"
-#include "run/spool.h"
+#include "run/process/folder.h"
+#include "run/process/output_lines.h"
+#include "run/process/prepare.h"
+#include "run/process/process.h"
+#include "run/process/spool.h"
 
 typedef enum RunPhase {
     PHASE_PREPARED, /* `packet` waits for the word */
@@ -41,7 +41,7 @@ struct RunAttempt {
     RunPhase phase;
     LaunchPacket *packet; /* PHASE_PREPARED */
     Stream streams[OUTPUT_STREAMS];
-    Said *said; /* NULL: its lines are all log */
+    OutputLines *said; /* NULL: its lines are all log */
     int64_t progress_told_ms;
     bool forget; /* as soon as it is over */
     bool seen;   /* in the launcher's list */

@@ -3,12 +3,12 @@
  * dead launcher are told as lost.
  *
  *     takeover_test PAWL-LAUNCH FAKE-JOB [groups] */
-#include "run/process.h"
+#include "run/process/process.h"
 
-#include "run/attempt.h"
 #include "run/fixture_test.h"
 #include "run/news.h"
-#include "run/stream.h"
+#include "run/process/attempt.h"
+#include "run/process/stream.h"
 
 #include <dirent.h>
 #include <errno.h>

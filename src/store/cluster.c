@@ -2,7 +2,7 @@
 /* cluster.c - see cluster.h. */
 #include "store/cluster.h"
 
-#include "core/peer.h"
+#include "core/share/peer.h"
 #include "core/unique.h"
 
 bool cluster_tells(Slice table)

@@ -3,11 +3,11 @@
  * scenes of the conformance suite are played, and what they leave behind is moved. */
 #include "store/moving.h"
 
-#include "store/conformance.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
-#include "store/testdir.h"
-#include "store/testserver.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
+#include "testing/conformance.h"
+#include "testing/testdir.h"
+#include "testing/testserver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenes_cluster_test.c - nodes that share a store, scene by scene: see cluster.h and
  * conformance.h. */
-#include "core/peer.h"
+#include "core/share/peer.h"
 #include "core/unique.h"
 #include "store/cluster.h"
-#include "store/conformance.h"
+#include "testing/conformance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenes_dispatch_test.c - the list of ready jobs in the order in which they start. */
 #include "core/queue.h"
-#include "store/conformance.h"
+#include "testing/conformance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

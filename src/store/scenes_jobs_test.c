@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenes_jobs_test.c - the life of jobs at rest, scene by scene: see conformance.h. */
-#include "store/conformance.h"
+#include "testing/conformance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

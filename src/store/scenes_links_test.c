@@ -3,7 +3,7 @@
  * unique keys, scene by scene: see conformance.h. */
 #include "core/group.h"
 #include "core/unique.h"
-#include "store/conformance.h"
+#include "testing/conformance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

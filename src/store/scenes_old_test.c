@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenes_old_test.c - old jobs go, one by one or many at once as the store has them:
  * whichever it is, the same is left. */
-#include "store/conformance.h"
+#include "testing/conformance.h"
 
 #include "core/group.h"
 #include "core/resource.h"

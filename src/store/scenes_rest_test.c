@@ -2,8 +2,8 @@
 /* scenes_rest_test.c - guards over whole domains, removal, definitions, keys, repeats and
  * queries, scene by scene: see conformance.h. */
 #include "core/queue.h"
-#include "store/conformance.h"
 #include "store/rollup.h"
+#include "testing/conformance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

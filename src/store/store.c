@@ -2,10 +2,10 @@
 /* store.c - see store.h: from a url to one of the kinds. */
 #include "store/store.h"
 
-#include "store/memory.h"
-#include "store/postgres.h"
-#include "store/postgres_checkup.h"
-#include "store/sqlite.h"
+#include "store/memory/memory.h"
+#include "store/postgres/checkup.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
 
 Err store_open(const char *url, const StoreOptions *options, Store **out, Error *why)
 {

@@ -3,16 +3,16 @@
  * each call failing, before and after it happened; and long random histories on two kinds
  * side by side (PAWL_STEPS operations, PAWL_SEED). With the argument `postgres` the same
  * on a server of its own. */
-#include "store/conformance.h"
+#include "testing/conformance.h"
 
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "store/memory.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
-#include "store/testdir.h"
-#include "store/testserver.h"
+#include "store/memory/memory.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
+#include "testing/testdir.h"
+#include "testing/testserver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,7 +248,7 @@ static JobId some_id(Walk *walk)
     return walk->known[rng_below(&walk->rng, walk->known_count)];
 }
 
-static void remember(Walk *walk, JobId id)
+static void snapshot_writer(Walk *walk, JobId id)
 {
     size_t at = walk->known_count < 64 ? walk->known_count++ : rng_below(&walk->rng, 64);
     walk->known[at] = id;
@@ -279,7 +279,7 @@ static const Job *random_job(Walk *walk)
         job->tags = (Slice){ "t1\0t2\0", 6 };
     if (rng_percent(&walk->rng, 30))
         job->name = text_of(walk, 10);
-    remember(walk, job->id);
+    snapshot_writer(walk, job->id);
     return job;
 }
 
@@ -299,7 +299,7 @@ static void random_lines(Walk *walk, Op *op)
     if (rng_percent(&walk->rng, 10) && op->first > 40)
         op->first -= 40; /* some of them may be there already */
     if (count)
-        remember(walk, id_from_count(op->first, SCENE_NODE));
+        snapshot_writer(walk, id_from_count(op->first, SCENE_NODE));
     buf_done(&body);
 }
 

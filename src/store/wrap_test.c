@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wrap_test.c - the stores around other stores. */
-#include "store/conformance.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/row.h"
+#include "testing/conformance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

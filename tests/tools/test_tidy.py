@@ -100,12 +100,12 @@ FAULTS = {
                            "                if (d) {\n                    if (e)\n"
                            "                        f();\n" + "    }\n" * 4)),
                 "job.c:10: nesting: 5 levels, at most 4"),
-    "layer": (job_c('#include "store/store.h"\n'), "layer: core may not include store"),
+    "layer": (job_c('#include "store/store.h"\n'), "layer: core may not include store/store.h"),
     "strangers": ({"src/run/run.h": TOP + SAYS + '#include "store/store.h"\n'},
-                  "layer: run may not include store"),
+                  "layer: run may not include store/store.h"),
     "cli over core": ({"src/cli/cli.h": TOP + SAYS + '#include "core/job.h"\n'},
-                      "layer: cli may not include core"),
-    "library": ({"src/serve/a.h": TOP + SAYS + "#include <sqlite3.h>\n"},
+                      "layer: cli may not include core/job.h"),
+    "library": ({"src/engine/a.h": TOP + SAYS + "#include <sqlite3.h>\n"},
                 "layer: <sqlite3.h> belongs to store"),
     "bare include": (job_c('#include "job.h"\n'), 'layer: write "folder/job.h"'),
     "unknown folder": ({"src/extra/a.h": TOP + SAYS}, "src/extra is not in the table"),
@@ -121,7 +121,19 @@ FAULTS = {
     "no spdx in a script": ({"tests/prove/crash": "#!/bin/sh\n"}, "crash:1: spdx:"),
     "no first comment": ({"src/core/job.h": TOP + "#ifndef A\n#define A\n#endif\n"},
                          "job.h:1: comment:"),
-    "no test": ({"src/core/lane.c": TOP + SAYS}, "lane.c:1: test: no test beside it"),
+    "no test": ({"src/core/dispatch/lane.c": TOP + SAYS}, "lane.c:1: test: no test includes"),
+    "a room that is seen by one header": (
+        {"src/http/a.h": TOP + SAYS + '#include "engine/turn.h"\n'},
+        "layer: http may not include engine/turn.h"),
+    "cycle": ({"src/core/lane.h": TOP + SAYS + '#include "core/job.h"\n',
+               "src/core/job.c": TOP + SAYS + '#include "core/lane.h"\n'},
+              "src/core/job.h:1: cycle: includes core/lane, which includes it\n"
+              "src/core/lane.h:1: cycle: includes core/job, which includes it"),
+    "full folder": ({f"src/core/x{n}.h": TOP + SAYS for n in range(56)},
+                    "src/core:1: folder: 61 files, at most 60"),
+    "silent folder": ({"src/core/README.md": None}, "src/core:1: folder: no README.md"),
+    "unlisted source": ({"src/core/meson.build": "files('job.c')\n"},
+                        "job_test.c:1: listed:"),
     "useless exception": ({"tools/tidy-exempt": "line src/core/job.c # why\n"},
                           "nothing needs `line src/core/job.c`"),
     "unreadable exception": ({"tools/tidy-exempt": "src/core/job.c\n"},
@@ -133,8 +145,22 @@ for call in ("sprintf vsprintf strcpy strcat strncpy atoi strtok time rand rando
                                 f"job.c:5: banned: {call}(): use ")
 
 
+def furnished(files):
+    """The files, and what each folder of src/ must have besides."""
+    sources = [pathlib.PurePath(name) for name in files if name.startswith("src/")]
+    rooms = {}
+    for path in {path.parent for path in sources if path.suffix in (".c", ".h")}:
+        listed = [other.name for other in sources
+                  if other.parent == path and other.suffix == ".c"]
+        rooms[f"{path}/README.md"] = "# A room\n"
+        rooms[f"{path}/meson.build"] = f"files({', '.join(map(repr, listed))})\n"
+    return {**rooms, **files}
+
+
 def write(root, files):
     for name, text in files.items():
+        if text is None:
+            continue
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -159,7 +185,7 @@ def tidy(root, *options):
 
 
 def test_a_clean_tree_has_no_findings(tmp_path):
-    write(tmp_path, CLEAN)
+    write(tmp_path, furnished(CLEAN))
     done = subprocess.run([TIDY, "--root", tmp_path], capture_output=True, text=True)
     assert done.stdout == f"tidy: {len(CLEAN)} files, no findings\n"
     assert done.returncode == 0
@@ -168,10 +194,11 @@ def test_a_clean_tree_has_no_findings(tmp_path):
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_is_the_only_finding(tmp_path, kind):
     files, expected = FAULTS[kind]
-    write(tmp_path, {**CLEAN, **files})
+    write(tmp_path, furnished({**CLEAN, **files}))
     status, said = tidy(tmp_path)
     assert expected in said
-    assert said.endswith("1 findings\n"), said
+    count = expected.count("\n") + 1
+    assert said.endswith(f"{count} findings\n"), said
     assert status == 1
 
 
@@ -179,7 +206,7 @@ def test_a_fault_is_the_only_finding(tmp_path, kind):
 def test_an_exception_silences_its_rule_only(tmp_path, kind):
     files, expected = FAULTS[kind]
     rule = expected.split(": ")[1]
-    write(tmp_path, {**CLEAN, **files, "tools/tidy-exempt": f"{rule} src/core/*.c # why\n"})
+    write(tmp_path, {**furnished({**CLEAN, **files}), "tools/tidy-exempt": f"{rule} src/core/*.c # why\n"})
     assert tidy(tmp_path)[0] == 0
     write(tmp_path, {"src/core/job_test.c": TOP + SAYS + f"/* {'x' * 90} */\n"
                      '#include "core/job.h"\n'})
@@ -192,7 +219,7 @@ def test_the_limits_themselves_are_allowed(tmp_path):
     code = body("    a();\n" * 68)
     code += "/* " + "x" * 84 + " */\n"
     code += "\n" * (800 - 2 - code.count("\n"))
-    write(tmp_path, {**CLEAN, **job_c(code)})
+    write(tmp_path, furnished({**CLEAN, **job_c(code)}))
     assert tidy(tmp_path) == (0, f"tidy: {len(CLEAN)} files, no findings\n")
 
 
