@@ -21,7 +21,7 @@ static void must_fail(const ConfigSources *sources, const char *errors)
     buf_done(&lines);
 }
 
-/* interfaces.md, decisions.md and architecture.md name these. */
+/* The reference names these. */
 static void defaults_are_those_of_the_contract(void **state)
 {
     (void)state;

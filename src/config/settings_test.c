@@ -227,7 +227,7 @@ static void settings_must_make_sense_together(void **state)
                         "retry_delay (PT5M0.001S) is longer than retry_delay_max (PT5M)");
 }
 
-/* decisions.md, order 6: the file gives the first values, the store has the last word. */
+/* The file gives the first values, the store has the last word. */
 static void a_reload_leaves_what_the_api_has_set(void **state)
 {
     (void)state;

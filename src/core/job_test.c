@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The table of decisions.md once more, written by hand: one row per state, one column per
+/* The table of states once more, written by hand: one row per state, one column per
  * state, `x` where there is such a step. A final state is left only by a retry. */
 static const struct {
     JobState from;

@@ -9,8 +9,9 @@
 
 #include <cmocka.h>
 
-/* Written by hand from decisions.md and interfaces.md: the states in which each action
- * makes sense. Columns: dbrh rphT dfjc. */
+/* Written by hand: the states in which each action makes sense.
+ * Columns: dbrh rphT dfjc.
+ */
 static const struct {
     Action action;
     const char *name;

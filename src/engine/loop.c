@@ -46,7 +46,7 @@ bool loop_comes(const Daemon *daemon)
 static void journal_failed(const Daemon *daemon)
 {
     /* What the disk may have lost is unknown: no answer is right any more but to leave
-     * and read what is there (reliability rule 2). Jobs stay with the launcher. */
+     * and read what is there. Jobs stay with the launcher. */
     log_event(LOG_ERROR, "journal.failed",
               "err=%s msg=\"leaving; start again when the "
               "disk works\"",

@@ -73,7 +73,7 @@ static void sort_lines(Buf *text)
     *text = sorted;
 }
 
-/* interfaces.md, "What a running job sees": these and no others. */
+/* What a running job sees: these and no others (docs/reference/job.md). */
 static void the_environment_is_exact(void **state)
 {
     Fixture *f = *state;
