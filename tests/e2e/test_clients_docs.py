@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from clients.language import build, go_env, needs # noqa: E402
-from lib.daemon import Place # noqa: E402
+from lib.daemon import Place, program # noqa: E402
 
 PAGE = ROOT / "docs/reference/clients.md"
 SENT = "sent to ann sent to bob sent to cid"
@@ -68,8 +68,19 @@ def run_go(folder, name):
     return [str(folder / f"{name}.run")], {}
 
 
+def run_c(folder, name):
+    """Against the library that is tested, which the sanitizers watch."""
+    cc, = needs("cc")
+    lib = pathlib.Path(program()).resolve().parents[1] / "clients/c"
+    watched = ["-fsanitize=address,undefined"] if lib.parents[1].name == "asan" else []
+    build([cc, "-Wall", "-Wextra", "-Werror", f"{name}.c", "-o", f"{name}.run", *watched,
+           f"-I{ROOT}/clients/c", f"-L{lib}", "-lpawl"], folder)
+    return [str(folder / f"{name}.run")], {"LD_LIBRARY_PATH": str(lib)}
+
+
 RUN = {"Python": (".py", run_python), "asyncio": (".py", run_python), "Node": (".mjs", run_node),
-       "Ruby": (".rb", run_ruby), "PHP": (".php", run_php), "Go": (".go", run_go)}
+       "Ruby": (".rb", run_ruby), "PHP": (".php", run_php), "Go": (".go", run_go),
+       "C": (".c", run_c)}
 
 
 def test_every_client_has_its_programs_on_the_page():
@@ -117,6 +128,8 @@ FILES = {"python/pawl.py": "Client Worker AsyncClient AsyncWorker Error Unreacha
                          "stop progress",
          "php/Pawl.php": "Client Worker Error Unreachable Retry Fail Snooze add addMany add_many get wait "
                          "cancel run stop progress",
+         "c/pawl.h": "pawl_client_new pawl_add pawl_add_many pawl_get pawl_wait pawl_cancel pawl_worker_new "
+                     "pawl_worker_run pawl_worker_stop pawl_job_progress pawl_job_snooze",
          "go/pawl.go": "NewClient NewWorker Error Retry Fail Snooze Add AddMany Get Wait Cancel Run Stop "
                        "Progress"}
 
@@ -125,7 +138,8 @@ FILES = {"python/pawl.py": "Client Worker AsyncClient AsyncWorker Error Unreacha
 def test_the_names_are_those_of_the_page(file):
     source, told = (ROOT / "clients" / file).read_text(), PAGE.read_text()
     for name in FILES[file].split():
-        assert re.search(rf"(?m)(class|def|func|function|type|const)\b[^\n=;{{]*\b{name}\b|^  (async )?{name}\(",
+        assert re.search(rf"(?m)(class|def|func|function|type|const)\b[^\n=;{{]*\b{name}\b"
+                         rf"|^  (async )?{name}\(|^\w[\w *]*\b{name}\(",
                          source), f"{file} has no {name}"
         assert re.search(rf"\b{name}\b", told), f"the page does not tell of {name}"
 
@@ -133,7 +147,8 @@ def test_the_names_are_those_of_the_page(file):
 def test_one_version_everywhere():
     said = {file: re.search(r"VERSION = .(\d+\.\d+\.\d+)|Version = .(\d+\.\d+\.\d+)",
                             (ROOT / "clients" / file).read_text()).group(0).split()[-1].strip("'\";")
-            for file in FILES}
+            for file in FILES if file != "c/pawl.h"}
+    said["c"] = re.search(r"version: '(.*?)'", (ROOT / "clients/c/meson.build").read_text())[1]
     said["pyproject"] = re.search(r'(?m)^version = "(.*)"$',
                                   (ROOT / "clients/python/pyproject.toml").read_text())[1]
     said["gemspec"] = re.search(r'version = "(.*)"', (ROOT / "clients/ruby/pawl.gemspec").read_text())[1]
