@@ -49,7 +49,7 @@ install: all ## programs, man pages and systemd unit into $(DESTDIR)$(PREFIX)
 	tools/man ./pawl build/man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 755 pawl pawl-launch $(DESTDIR)$(PREFIX)/bin
+	install -m 755 pawl pawl-launch clients/move/pawl-from-* $(DESTDIR)$(PREFIX)/bin
 	install -m 644 build/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	sed 's|/usr/local|$(PREFIX)|' packaging/pawl.service \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/pawl.service

@@ -8,6 +8,6 @@ Gem::Specification.new do |spec|
   spec.authors = ["the authors of pawl"]
   spec.license = "Apache-2.0"
   spec.required_ruby_version = ">= 3.0"
-  spec.files = ["pawl.rb"]
+  spec.files = ["pawl.rb", "pawl_active_job.rb"]
   spec.require_paths = ["."]
 end

@@ -30,6 +30,7 @@ from conftest import ROOT, Daemon, program, run_cli, until
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN_TESTS = [ROOT / "docs/howto/cluster.md"] # run by test_howto_cluster
+REDIS_TESTS = [ROOT / "docs/howto/from-sidekiq-celery-bullmq.md"] # run by test_clients_move
 REFERENCE = ROOT / "docs/reference"
 NO_RUN = re.compile(r"<!-- no-run: .+ -->$")
 NO_RUN_WORDS = ("make", "sudo", "apt", "systemctl", "journalctl", "git", "cd")
@@ -190,6 +191,8 @@ class Shell:
                                   (self.work / "pawl", PAWL, program())):
             path.write_text(text.format(program=found))
             path.chmod(0o755)
+        for script in (ROOT / "clients/move").iterdir():
+            (tools / script.name).symlink_to(script)
         self.env = {**env, "HOME": str(self.work), "PATH": f"{tools}:{os.environ['PATH']}",
                     "PAWL_DAEMON_LISTEN": "127.0.0.1:0"}
 
@@ -238,7 +241,8 @@ def what_is_wrong(page, steps, ended, log):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES
-                                  if steps_of(page) and page not in OWN_TESTS], ids=page_name)
+                                  if steps_of(page) and page not in OWN_TESTS + REDIS_TESTS],
+                         ids=page_name)
 def test_what_a_page_shows_is_what_happens(page, shell):
     steps = steps_of(page)
     wrong = what_is_wrong(page, steps, *shell.run(steps))
