@@ -10,8 +10,8 @@
 
 typedef struct Search {
     const AuditSeek *seek;
-    Arena *arena;
-    AuditRow *found;
+    const AuditSink *sink;
+    size_t found;
     int64_t *hours; /* oldest first */
     size_t hour_count;
     size_t hour_capacity;
@@ -30,37 +30,74 @@ static bool says(Slice json, const char *what)
     return json.bytes && memmem(json.data, json.bytes, what, strlen(what)) != NULL;
 }
 
+static bool fits(const AuditSeek *seek, const AuditRow *row)
+{
+    if (!slice_equal(seek->kind, row->kind) || !slice_equal(seek->target, row->target))
+        return false;
+    if (seek->action.bytes && !slice_equal(seek->action, row->action))
+        return false;
+    if (seek->tenant.bytes && !slice_equal(seek->tenant, row->tenant))
+        return false;
+    return !seek->after ||
+           (says(row->after, seek->after) && !says(row->before, seek->after));
+}
+
 static void take_row(void *context, const Definition *definition)
 {
     Search *search = context;
-    const AuditSeek *seek = search->seek;
     AuditRow row;
-    if (audit_row_unpack(definition->value, &row) || !slice_equal(seek->kind, row.kind) ||
-        !slice_equal(seek->target, row.target) ||
-        !slice_equal(seek->action, row.action) ||
-        (seek->tenant.bytes && !slice_equal(seek->tenant, row.tenant)) ||
-        (seek->after && (!says(row.after, seek->after) || says(row.before, seek->after))))
+    if (audit_row_unpack(definition->value, &row) || !fits(search->seek, &row))
         return;
-    *search->found = (AuditRow){ .at_ms = row.at_ms,
-                                 .who = slice_copy(search->arena, row.who),
-                                 .from = slice_copy(search->arena, row.from) };
+    search->found++;
+    search->sink->row(search->sink->context, &row);
+}
+
+/* one: the first hour that has a row is the last that is read. */
+static Err look(Store *store, Search *search, bool one, bool *out_partial, Error *why)
+{
+    int64_t until_ms = clock_now().boot_ms + AUDIT_FIND_MS;
+    Err err = store->kind->definitions(store, SLICE_LITERAL(AUDIT_TABLE), take_hour,
+                                       search, why);
+    *out_partial = false;
+    for (size_t i = search->hour_count; i-- > 0 && !err && !(one && search->found);) {
+        char table[AUDIT_HOUR_BYTES];
+        err = store->kind->definitions(store, audit_hour_table(search->hours[i], table),
+                                       take_row, search, why);
+        *out_partial = i > 0 && clock_now().boot_ms >= until_ms;
+        if (*out_partial)
+            break;
+    }
+    mem_free(search->hours);
+    return err;
+}
+
+Err audit_each(Store *store, const AuditSeek *seek, const AuditSink *sink,
+               bool *out_partial, Error *why)
+{
+    Search search = { .seek = seek, .sink = sink };
+    return look(store, &search, false, out_partial, why);
+}
+
+typedef struct Last {
+    Arena *arena;
+    AuditRow *row;
+} Last;
+
+static void keep_last(void *context, const AuditRow *row)
+{
+    const Last *last = context;
+    *last->row = (AuditRow){ .at_ms = row->at_ms,
+                             .who = slice_copy(last->arena, row->who),
+                             .from = slice_copy(last->arena, row->from) };
 }
 
 Err audit_find(Store *store, const AuditSeek *seek, Arena *arena, AuditRow *out,
                Error *why)
 {
-    Search search = { .seek = seek, .arena = arena, .found = out };
-    int64_t until_ms = clock_now().boot_ms + AUDIT_FIND_MS;
+    Last last = { arena, out };
+    AuditSink sink = { keep_last, &last };
+    Search search = { .seek = seek, .sink = &sink };
+    bool partial;
     *out = (AuditRow){ 0 };
-    Err err = store->kind->definitions(store, SLICE_LITERAL(AUDIT_TABLE), take_hour,
-                                       &search, why);
-    for (size_t i = search.hour_count; i-- > 0 && !err && !out->at_ms;) {
-        char table[AUDIT_HOUR_BYTES];
-        err = store->kind->definitions(store, audit_hour_table(search.hours[i], table),
-                                       take_row, &search, why);
-        if (clock_now().boot_ms >= until_ms)
-            break;
-    }
-    mem_free(search.hours);
-    return err;
+    return look(store, &search, true, &partial, why);
 }

@@ -79,6 +79,23 @@ static const Shape shapes[] = {
       "\"signal\":{\"type\":[\"integer\",\"null\"]},"
       "\"error\":{\"type\":[\"string\",\"null\"]}}}" },
     { "AttemptList", LIST_OF("Attempt") },
+    { "ErrorGroup",
+      "{\"type\":\"object\",\"properties\":{\"message\":" STRING ",\"example\":" STRING
+      ",\"type\":" STRING ",\"queue\":" STRING ",\"count\":" NUMBER ",\"jobs\":" COUNTS
+      ",\"newest\":" STRING ",\"newest_at\":" STRING ",\"oldest\":" STRING
+      ",\"oldest_at\":" STRING "}}" },
+    { "ErrorGroupList",
+      "{\"type\":\"object\",\"properties\":{\"items\":{\"type\":\"array\",\"items\":" REF(
+          "ErrorGroup") "},\"next_cursor\":{\"type\":\"null\"},\"scanned\":" NUMBER
+                        ",\"partial\":" BOOL "}}" },
+    { "JobEvent", "{\"type\":\"object\",\"properties\":{\"at\":" STRING
+                  ",\"type\":" STRING ",\"who\":{\"type\":[\"string\",\"null\"]},"
+                  "\"attempt\":{\"type\":[\"integer\",\"null\"]},"
+                  "\"data\":{\"type\":[\"object\",\"null\"]}}}" },
+    { "JobEventList",
+      "{\"type\":\"object\",\"properties\":{\"items\":{\"type\":\"array\","
+      "\"items\":" REF("JobEvent") "},\"next_cursor\":{\"type\":\"null\"},"
+                                   "\"partial\":" BOOL "}}" },
     { "Explanation",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"state\":" STRING
       ",\"running\":" BOOL ",\"reason\":" STRING ",\"text\":" STRING

@@ -16,8 +16,10 @@
 #include "api/events.h"
 #include "api/jobs/actions.h"
 #include "api/jobs/claims.h"
+#include "api/jobs/error_groups.h"
 #include "api/jobs/explain.h"
 #include "api/jobs/groups.h"
+#include "api/jobs/history.h"
 #include "api/jobs/jobs.h"
 #include "api/jobs/lines.h"
 #include "api/jobs/logs.h"
@@ -95,6 +97,11 @@ const Route routes[] = {
         "The bytes of a job's result", "tenant", NULL),
     GET(API "/jobs/{id}/explain", SCOPE_READ, api_job_explain, "explain_job",
         "Why a job is or is not running", "tenant", "Explanation"),
+    GET(API "/jobs/{id}/events", SCOPE_READ, api_job_events, "list_job_events",
+        "What has happened to a job, oldest first", "tenant", "JobEventList"),
+    GET(API "/errors", SCOPE_READ, api_errors_list, "list_errors",
+        "What goes wrong, grouped by message; jobs that failed, were rejected or retry",
+        "q tenant", "ErrorGroupList"),
     { METHOD_POST, SCOPE_WORK, API "/claims", api_claim, "claim_jobs",
       "Pull workers: take jobs; 204 when there are none and the wait has passed",
       "tenant", "Claim", "Claimed", 200, 0 },
