@@ -150,22 +150,48 @@ int cli_fail_response(const Cli *cli, const Response *response)
     return code;
 }
 
+/* What to do about a daemon that does not answer depends on who named it. */
+static void add_unreachable_hint(const Cli *cli, Buf *hint)
+{
+    if (cli->server_named)
+        buf_printf(hint,
+                   "is the address right? it comes from --server, $PAWL_SERVER or, "
+                   "in a job, $PAWL_API_URL%s",
+                   client_is_local(&cli->client) ? "\nis its daemon running? pawl serve"
+                                                 : "");
+    else if (cli->data_named)
+        buf_printf(hint,
+                   "start it: pawl serve --data %.*s\n"
+                   "check everything: pawl doctor --data %.*s",
+                   (int)cli->data_dir.bytes, cli->data_dir.data, (int)cli->data_dir.bytes,
+                   cli->data_dir.data);
+    else
+        buf_add_text(hint, "start it: pawl serve    or just: pawl run -- CMD\n"
+                           "check everything: pawl doctor");
+}
+
 int cli_fail_call(const Cli *cli, Err err, const Error *why)
 {
-    Fault fault = { CLI_UNREACHABLE, "daemon_unreachable",
-                    "start it: pawl serve    or just: pawl run -- CMD\n"
-                    "check everything: pawl doctor" };
-    if (err == ERR_UNAVAILABLE)
-        return cli_fail(cli, fault, "cannot reach the daemon at %s", why->text);
-    if (err == ERR_TIMEOUT)
-        fault =
-            (Fault){ CLI_UNREACHABLE, "daemon_silent", "check everything: pawl doctor" };
-    else if (err == ERR_BUSY)
+    Buf hint = { 0 };
+    Fault fault = { CLI_UNREACHABLE, "daemon_unreachable", NULL };
+    const char *before = "";
+    if (err == ERR_UNAVAILABLE) {
+        add_unreachable_hint(cli, &hint);
+        before = "cannot reach the daemon at ";
+    } else if (err == ERR_TIMEOUT) {
+        fault.code = "daemon_silent";
+        buf_add_text(&hint, "check everything: pawl doctor");
+    } else if (err == ERR_BUSY) {
         fault = (Fault){ CLI_SIGNAL_BASE + 2, "interrupted", NULL };
-    else
-        fault = (Fault){ CLI_UNREACHABLE, "connection_lost",
-                         "whether the daemon did it is not known: pawl ls" };
-    return cli_fail(cli, fault, "%s", why->text);
+    } else {
+        fault.code = "connection_lost";
+        if (cli->client.changes)
+            buf_add_text(&hint, "whether the daemon did it is not known: pawl ls");
+    }
+    fault.hint = hint.bytes ? buf_cstr(&hint) : NULL;
+    int code = cli_fail(cli, fault, "%s%s", before, why->text);
+    buf_done(&hint);
+    return code;
 }
 
 int cli_call(Cli *cli, const Request *request, Response *response)

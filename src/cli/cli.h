@@ -59,6 +59,7 @@ typedef struct Cli {
     Buf data_dir;      /* absolute; empty when there is none */
     Buf server;        /* in the words of --server */
     bool server_named; /* by --server or $PAWL_SERVER: no private daemon then */
+    bool data_named;   /* by --data or $PAWL_DATA: the daemon there, or none */
     bool json;
     bool waits; /* run --wait: failures of pawl itself end with 125 */
     Term out;   /* stdout */

@@ -162,9 +162,11 @@ static void add_tenant(const Client *client, const char *path, Buf *url)
     url_add(url, slice_text(client->tenant));
 }
 
-static bool is_local(const char *url)
+bool client_is_local(const Client *client)
 {
-    Slice text = slice_text(url);
+    Slice text = slice_text(client->url);
+    if (client->socket)
+        return true;
     text = slice_from(text, slice_starts(text, SLICE_LITERAL("https://")) ? 8 : 7);
     return slice_starts(text, SLICE_LITERAL("127.")) ||
            slice_starts(text, SLICE_LITERAL("localhost")) ||
@@ -183,7 +185,7 @@ static void prepare(const Client *client, CURL *easy, const char *path,
     buf_done(&url);
     if (client->socket)
         SET(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-    if (client->socket || is_local(client->url))
+    if (client_is_local(client))
         SET(easy, CURLOPT_PROXY, ""); /* http_proxy is not for this machine */
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -305,6 +307,7 @@ Err client_call(Client *client, const Request *request, Response *response, Erro
     Transfer transfer = { .body = &response->body };
     CURL *easy = client->easy;
     prepare(client, easy, request->path, &transfer);
+    client->changes = strcmp(request->method, "GET") != 0;
     SET(easy, CURLOPT_CUSTOMREQUEST, request->method);
     SET(easy, CURLOPT_TIMEOUT_MS,
         (long)(request->timeout_ms ? request->timeout_ms : CALL_TIMEOUT_MS));
@@ -339,6 +342,7 @@ Err client_follow(Client *client, Tail *tails, size_t count, Error *why)
         return err;
     Transfer transfers[TAILS_MAX] = { 0 };
     struct curl_slist *headers = headers_of(client, NULL);
+    client->changes = false;
     size_t started = 0;
     for (; started < count; started++) {
         CURL *easy = curl_easy_init();

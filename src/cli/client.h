@@ -17,6 +17,7 @@ typedef struct Client {
     char *token;  /* or NULL */
     char *ca;     /* file with the certificates to trust; NULL: the system's */
     char *tenant; /* or NULL: the server's default */
+    bool changes; /* the last call may have changed something */
     void *easy;   /* libcurl's, kept so that its connection is used again */
     void *multi;
 } Client;
@@ -30,6 +31,9 @@ void client_copy(Client *copy, const Client *client);
 
 /* The server in the words of --server; for messages. */
 void client_name(const Client *client, Buf *out);
+
+/* Whether it is on this machine, as far as its address says. */
+bool client_is_local(const Client *client);
 
 typedef struct Request {
     const char *method;       /* "GET" */

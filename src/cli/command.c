@@ -211,9 +211,11 @@ const Command commands[] = {
         .summary = "jobs, queues and rates, live on the whole terminal",
         .usage = "",
         .example = "pawl top",
-        .detail = "Keys: arrows or j and k choose a row; p pauses or resumes the job or, "
-                  "in the view of queues, the queue; h holds or releases, c cancels, K "
-                  "kills; 1 and 2 are the views; q leaves.",
+        .detail =
+            "Running jobs come first. Keys: arrows or j and k choose a row; p pauses or "
+            "resumes the job or, in the view of queues, the queue; h holds or "
+            "releases; c cancels and K kills, after a question; 1 and 2 are the "
+            "views; q leaves.",
         .need = NEED_SERVER,
         .operand = OPERAND_NONE,
         .run = cmd_top,
@@ -352,7 +354,8 @@ const Command commands[] = {
         .detail =
             "A queue comes into being when it is first used; set gives it limits, "
             "and `none` as a value takes one back. What is not named stays. pause "
-            "lets running jobs go on. clear cancels everything that waits in it. rm "
+            "lets running jobs go on. clear cancels everything that waits in it, and "
+            "asks first on a terminal. rm "
             "forgets its definition, not its jobs.",
         .options = { queue_options },
         .need = NEED_SERVER,

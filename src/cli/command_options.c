@@ -8,9 +8,10 @@
 const Option global_options[] = {
     { "server", 0, "URL|unix:PATH",
       "the daemon to ask (default: $PAWL_SERVER, in a job its own one, the socket "
-      "in the data directory, http://127.0.0.1:7420)" },
+      "in the data directory). A daemon that is named answers, or the command fails; "
+      "http://127.0.0.1:7420 is tried only where none is named" },
     { "data", 0, "DIR",
-      "the data directory (default: $PAWL_DATA, $XDG_STATE_HOME/pawl, "
+      "the daemon in this data directory (default: $PAWL_DATA, $XDG_STATE_HOME/pawl, "
       "~/.local/state/pawl)" },
     { "token-file", 0, "FILE", "a file with the token (default: $PAWL_TOKEN)" },
     { "ca", 0, "FILE",
@@ -191,6 +192,7 @@ const Option queue_options[] = {
     { "no-nice", 0, NULL, "set: undo --nice" },
     { "reason", 0, "TEXT", "pause: why, for those who ask" },
     { "for", 0, "DURATION", "pause: it goes on by itself after that" },
+    { "yes", 'y', NULL, "clear: skip confirmation" },
     { 0 },
 };
 

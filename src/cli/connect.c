@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connect.c - which server a command talks to (cli_connect of cli.h).
  *
- * --server, $PAWL_SERVER, inside a job its own daemon, the socket in the data directory,
- * the address in its file `listen`, 127.0.0.1:7420: the first that is named or answers.
- * What listens at an address that nobody named must be ours or root's: it gets our jobs
- * and token. Only `run` and `add` start a private daemon, and only where no server was
- * named. */
+ * Who names a daemon means that one: it answers, or the command fails. --server, --data,
+ * $PAWL_SERVER and $PAWL_DATA name one; in a job that names none it is the job's own.
+ * Only where nobody named one is it looked for: the socket in the default data directory,
+ * that of the system service, 127.0.0.1:7420. What listens there must be ours or root's:
+ * it gets our jobs and token. `run`, `map` and `add` start a private daemon in the data
+ * directory, unless a server was named. */
 #include "cli/cli.h"
 
 #include "cli/command.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TOKEN_BYTES_MAX 4096
@@ -71,15 +73,6 @@ static const char *own_token(void)
     return getenv("PAWL_JOB_ID") && place_attempts_token(token) ? NULL : token;
 }
 
-/* NULL unless this runs in a job. There, whoever names no other daemon means the one
- * that runs the job: a private one would end together with the job. */
-static const char *own_daemon(const Cli *cli)
-{
-    const char *data = getenv("PAWL_DATA");
-    bool elsewhere = args_value(&cli->args, "data") || (data && *data);
-    return getenv("PAWL_JOB_ID") && !elsewhere ? getenv("PAWL_API_URL") : NULL;
-}
-
 static int prepare(Cli *cli, const char *server)
 {
     Error why;
@@ -124,9 +117,15 @@ static int use_private(Cli *cli, const char *socket_server)
     bool started = false;
     client_done(&cli->client);
     if (start_private(buf_cstr(&cli->data_dir), &started, &why)) {
-        Fault fault = { CLI_UNREACHABLE, "daemon_unreachable",
-                        "see what it says: pawl serve\ncheck everything: pawl doctor" };
-        return cli_fail(cli, fault, "%s", why.text);
+        Buf hint = { 0 };
+        buf_printf(&hint,
+                   "see what it says: pawl serve --data %s\n"
+                   "check everything: pawl doctor --data %s",
+                   buf_cstr(&cli->data_dir), buf_cstr(&cli->data_dir));
+        Fault fault = { CLI_UNREACHABLE, "daemon_unreachable", buf_cstr(&hint) };
+        int code = cli_fail(cli, fault, "%s", why.text);
+        buf_done(&hint);
+        return code;
     }
     if (started)
         cli_note("started a private daemon for you in %s "
@@ -135,27 +134,14 @@ static int use_private(Cli *cli, const char *socket_server)
     return prepare(cli, socket_server);
 }
 
-/* The port at 127.0.0.1 to try, and who listens there. */
-static PlaceOwner find_port(Cli *cli, uint16_t *out_port)
-{
-    Buf path = { 0 };
-    buf_printf(&path, "%s/listen", buf_cstr(&cli->data_dir));
-    *out_port = cli->data_dir.bytes ? place_port(buf_cstr(&path)) : 0;
-    buf_done(&path);
-    if (*out_port && place_owner(PLACE_TABLES, *out_port, geteuid()) == PLACE_OURS)
-        return PLACE_OURS;
-    *out_port = PLACE_PORT_DEFAULT;
-    return place_owner(PLACE_TABLES, *out_port, geteuid());
-}
+#define DEFAULT_SERVER "http://127.0.0.1:7420"
 
-/* Over TCP, to an address that nobody named. *out_none: there is no daemon for us, and
+/* At the default address, which nobody named. *out_none: there is no daemon for us, and
  * the command may start one. */
 static int connect_port(Cli *cli, bool *out_none)
 {
-    uint16_t port;
-    char server[40];
     bool starts = cli->command->need == NEED_OR_START;
-    PlaceOwner owner = find_port(cli, &port);
+    PlaceOwner owner = place_owner(PLACE_TABLES, PLACE_PORT_DEFAULT, geteuid());
     const char *what =
         owner == PLACE_OTHERS ? "belongs to another user" : "may belong to another user";
     *out_none = false;
@@ -164,47 +150,132 @@ static int connect_port(Cli *cli, bool *out_none)
                         "start your own: pawl serve    or just: pawl run -- CMD" };
         if (!starts)
             return cli_fail(cli, fault,
-                            "the daemon at 127.0.0.1:%u %s; "
+                            "the daemon at " DEFAULT_SERVER " %s; "
                             "name it with --server to use it all the same",
-                            (unsigned)port, what);
+                            what);
         if (owner == PLACE_OTHERS)
-            cli_note("the daemon at 127.0.0.1:%u %s; "
+            cli_note("the daemon at " DEFAULT_SERVER " %s; "
                      "name it with --server to use it all the same",
-                     (unsigned)port, what);
+                     what);
         *out_none = true;
         return CLI_DONE;
     }
-    snprintf(server, sizeof server, "http://127.0.0.1:%u", (unsigned)port);
-    int code = prepare(cli, server);
+    int code = prepare(cli, DEFAULT_SERVER);
     *out_none = starts && !code && (owner == PLACE_NOBODY || !serves_us(cli));
     return code;
+}
+
+/* Two daemons of one user, and the command goes to the one that is less in sight: a
+ * private one, while another was started at the default address. */
+static void tell_of_other(Cli *cli)
+{
+    Buf path = { 0 };
+    buf_printf(&path, "%s/listen", buf_cstr(&cli->data_dir));
+    bool same = place_port(buf_cstr(&path)) == PLACE_PORT_DEFAULT;
+    buf_done(&path);
+    if (!same && place_owner(PLACE_TABLES, PLACE_PORT_DEFAULT, geteuid()) == PLACE_OURS)
+        cli_note("this is the daemon in %s; for the one at " DEFAULT_SERVER
+                 " say --server " DEFAULT_SERVER " or --data DIR",
+                 buf_cstr(&cli->data_dir));
+}
+
+static bool same_directory(const char *a, const char *b)
+{
+    struct stat one;
+    struct stat other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+/* Whether the daemon that answers keeps its data in our directory. */
+static bool lives_here(Cli *cli)
+{
+    Response response = { 0 };
+    Doc *nodes = NULL;
+    Error why;
+    bool here = false;
+    Request request = { .method = "GET", .path = "/api/v1/nodes", .timeout_ms = 5000 };
+    if (!client_call(&cli->client, &request, &response, &why) && response.status == 200 &&
+        !doc_parse(buf_slice(&response.body), &nodes, NULL)) {
+        const Doc *node = doc_first(doc_get(nodes, "items"));
+        Arena arena = { 0 };
+        for (; node; node = doc_next(node))
+            here = here || same_directory(slice_cstr(&arena, doc_text(node, "data")),
+                                          buf_cstr(&cli->data_dir));
+        arena_done(&arena);
+    }
+    if (nodes)
+        doc_free(nodes);
+    response_done(&response);
+    return here;
+}
+
+/* A daemon whose socket somebody removed is still at the address in its file. The file
+ * outlives the daemon, and others may listen there since. */
+static bool connect_listen(Cli *cli)
+{
+    char server[40];
+    Buf path = { 0 };
+    buf_printf(&path, "%s/listen", buf_cstr(&cli->data_dir));
+    uint16_t port = place_port(buf_cstr(&path));
+    buf_done(&path);
+    if (!port || place_owner(PLACE_TABLES, port, geteuid()) != PLACE_OURS)
+        return false;
+    snprintf(server, sizeof server, "http://127.0.0.1:%u", (unsigned)port);
+    if (prepare(cli, server) == CLI_DONE && lives_here(cli))
+        return true;
+    client_done(&cli->client);
+    return false;
+}
+
+/* Nobody named a daemon. */
+static int connect_found(Cli *cli, const char *socket_server, const Error *no_data)
+{
+    bool none;
+    if (!no_data && place_listens(socket_server + strlen("unix:"))) {
+        tell_of_other(cli);
+        return prepare(cli, socket_server);
+    }
+    if (!no_data && connect_listen(cli))
+        return CLI_DONE;
+    if (place_listens(PLACE_SERVICE))
+        return prepare(cli, "unix:" PLACE_SERVICE);
+    int code = connect_port(cli, &none);
+    if (none)
+        code = no_data ? cli_misused(cli, no_data) : use_private(cli, socket_server);
+    return code;
+}
+
+/* The daemon in the data directory that was named, and no other. */
+static int connect_named(Cli *cli, const char *socket_server)
+{
+    bool listens = place_listens(socket_server + strlen("unix:"));
+    if (!listens && connect_listen(cli))
+        return CLI_DONE;
+    if (!listens && cli->command->need == NEED_OR_START)
+        return use_private(cli, socket_server);
+    return prepare(cli, socket_server);
 }
 
 int cli_connect(Cli *cli)
 {
     Error why;
-    const char *server = args_value(&cli->args, "server");
-    if (!server)
-        server = getenv("PAWL_SERVER");
-    if (!server || !*server)
-        server = own_daemon(cli);
-    cli->server_named = server && *server;
+    PlaceMeant meant = place_meant(&(PlaceNames){
+        .server_option = args_value(&cli->args, "server"),
+        .data_option = args_value(&cli->args, "data"),
+        .pawl_server = getenv("PAWL_SERVER"),
+        .pawl_data = getenv("PAWL_DATA"),
+        .job_url = getenv("PAWL_JOB_ID") ? getenv("PAWL_API_URL") : NULL,
+    });
+    cli->server_named = meant.server != NULL;
+    cli->data_named = meant.data;
     Err no_data = find_data(cli, &why);
-    if (cli->server_named)
-        return prepare(cli, server);
-
+    if (meant.server)
+        return prepare(cli, meant.server);
     Buf socket = { 0 };
     buf_printf(&socket, "unix:%s/pawl.sock", buf_cstr(&cli->data_dir));
-    const char *socket_server = buf_cstr(&socket);
-    int code;
-    if (!no_data && place_listens(socket_server + strlen("unix:"))) {
-        code = prepare(cli, socket_server);
-    } else {
-        bool none;
-        code = connect_port(cli, &none);
-        if (none)
-            code = no_data ? cli_misused(cli, &why) : use_private(cli, socket_server);
-    }
+    int code = meant.data ? connect_named(cli, buf_cstr(&socket))
+                          : connect_found(cli, buf_cstr(&socket), no_data ? &why : NULL);
     buf_done(&socket);
     return code;
 }

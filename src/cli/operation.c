@@ -96,8 +96,9 @@ static int say_over(const Cli *cli, const Doc *operation)
         cli_print_json(buf_slice(&text));
         buf_done(&text);
     } else {
-        cli_note("%s: %lld of %lld %s%s", action, (long long)acted,
+        cli_note("%s: %lld of %lld %s at " SLICE_FMT "%s", action, (long long)acted,
                  (long long)(acted + refused), jobs_word(acted + refused),
+                 SLICE_ARG(buf_slice(&cli->server)),
                  refused ? "; the others are not in a state for it" : "");
     }
     Slice state = doc_text(operation, "state");
@@ -172,23 +173,25 @@ static int ask_first(Cli *cli, const char *action, Slice fields, bool *out_none)
 {
     Buf body = { 0 };
     Doc *dry = NULL;
-    char question[96];
     write_body(cli, action, fields, true, &body);
     int code = begin(cli, buf_slice(&body), &dry);
     buf_done(&body);
     if (code)
         return code;
     int64_t count = doc_int(dry, "count", 0);
-    snprintf(question, sizeof question, "%s %lld%s %s", action, (long long)count,
-             doc_bool(dry, "count_more") ? " or more" : "", jobs_word(count));
+    Buf question = { 0 };
+    buf_printf(&question, "%s %lld%s %s at " SLICE_FMT, action, (long long)count,
+               doc_bool(dry, "count_more") ? " or more" : "", jobs_word(count),
+               SLICE_ARG(buf_slice(&cli->server)));
     doc_free(dry);
     *out_none = count == 0;
-    if (*out_none || cli_confirm(cli, question))
-        return CLI_DONE;
-    return cli_fail(cli,
-                    (Fault){ CLI_USAGE, "not_confirmed",
-                             "say --yes to do it, --dry-run to see which" },
-                    "%s: nothing done", question);
+    if (!*out_none && !cli_confirm(cli, buf_cstr(&question)))
+        code = cli_fail(cli,
+                        (Fault){ CLI_USAGE, "not_confirmed",
+                                 "say --yes to do it, --dry-run to see which" },
+                        "%s: nothing done", buf_cstr(&question));
+    buf_done(&question);
+    return code;
 }
 
 int operation_match(Cli *cli, const char *action, Slice fields)

@@ -18,7 +18,7 @@ static bool is_set(const char *text)
 static void add_path(Buf *out, const char *path, const char *cwd)
 {
     if (path[0] != '/')
-        buf_printf(out, "%s/", cwd);
+        buf_printf(out, "%s/", strcmp(cwd, "/") == 0 ? "" : cwd);
     buf_add_text(out, path);
     while (out->bytes > 1 && out->data[out->bytes - 1] == '/')
         out->bytes--;
@@ -38,6 +38,20 @@ Err place_data(const PlaceEnv *env, Buf *out_path, Error *why)
         return error_set(why, ERR_NOT_FOUND,
                          "no data directory: set HOME or PAWL_DATA, or say --data DIR");
     return ERR_OK;
+}
+
+PlaceMeant place_meant(const PlaceNames *names)
+{
+    bool data = is_set(names->data_option) || is_set(names->pawl_data);
+    if (is_set(names->server_option))
+        return (PlaceMeant){ names->server_option, false };
+    if (is_set(names->data_option))
+        return (PlaceMeant){ NULL, true };
+    if (is_set(names->pawl_server))
+        return (PlaceMeant){ names->pawl_server, false };
+    if (!data && is_set(names->job_url))
+        return (PlaceMeant){ names->job_url, false };
+    return (PlaceMeant){ NULL, data };
 }
 
 bool place_listens(const char *socket_path)

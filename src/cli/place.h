@@ -11,6 +11,7 @@
 
 #define PLACE_PORT_DEFAULT 7420
 #define PLACE_TABLES       "/proc/net"
+#define PLACE_SERVICE      "/run/pawl/pawl.sock" /* of the system service */
 #define PLACE_TOKEN_DIGITS 32 /* of an attempt's own PAWL_TOKEN, hexadecimal */
 
 /* What the choice depends on, so that it can be tested. */
@@ -25,6 +26,25 @@ typedef struct PlaceEnv {
 /* The data directory as an absolute path. Empty variables count as unset, a relative
  * XDG_STATE_HOME is ignored as its specification asks. */
 MUST_CHECK Err place_data(const PlaceEnv *env, Buf *out_path, Error *why);
+
+/* What a command was told about its daemon, before anything is tried. Empty texts count
+ * as unset. */
+typedef struct PlaceNames {
+    const char *server_option; /* --server, or NULL */
+    const char *data_option;   /* --data */
+    const char *pawl_server;   /* $PAWL_SERVER */
+    const char *pawl_data;     /* $PAWL_DATA */
+    const char *job_url;       /* $PAWL_API_URL in a job, else NULL */
+} PlaceNames;
+
+/* Which daemon was meant: that one answers, or nobody does. An option is closer than the
+ * environment, a name closer than the daemon of the job that this runs in. */
+typedef struct PlaceMeant {
+    const char *server; /* or NULL: the socket in the data directory */
+    bool data;          /* a data directory was named: its daemon alone */
+} PlaceMeant;
+
+PlaceMeant place_meant(const PlaceNames *names);
 
 /* Whether somebody listens at the Unix socket. */
 bool place_listens(const char *socket_path);

@@ -28,6 +28,8 @@ static void the_first_named_directory_wins(void **state)
     (void)state;
     PlaceEnv env = { "opt", "/env", "/state", "/home/u", "/srv" };
     expect_data(env, "/srv/opt");
+    env.cwd = "/";
+    expect_data(env, "/opt");
     env.data_option = "/opt/";
     expect_data(env, "/opt");
     env.data_option = NULL;
@@ -41,6 +43,33 @@ static void the_first_named_directory_wins(void **state)
     Error why;
     assert_int_equal(place_data(&env, &path, &why), ERR_NOT_FOUND);
     assert_int_equal(path.bytes, 0);
+}
+
+static void expect_meant(PlaceNames names, const char *server, bool data)
+{
+    PlaceMeant meant = place_meant(&names);
+    if (server)
+        assert_string_equal(meant.server, server);
+    else
+        assert_null(meant.server);
+    assert_int_equal(meant.data, data);
+}
+
+static void who_names_a_daemon_means_that_one(void **state)
+{
+    (void)state;
+    PlaceNames names = { "option", "dir", "variable", "directory", "job" };
+    expect_meant(names, "option", false);
+    names.server_option = NULL;
+    expect_meant(names, NULL, true); /* closer than $PAWL_SERVER */
+    names.data_option = "";
+    expect_meant(names, "variable", false);
+    names.pawl_server = "";
+    expect_meant(names, NULL, true); /* not the job's own */
+    names.pawl_data = NULL;
+    expect_meant(names, "job", false);
+    names.job_url = NULL;
+    expect_meant(names, NULL, false);
 }
 
 static void expect_server(const char *server, const char *url, const char *socket)
@@ -266,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_named_directory_wins),
+        cmocka_unit_test(who_names_a_daemon_means_that_one),
         cmocka_unit_test(servers_are_urls_or_sockets),
         cmocka_unit_test(parts_of_a_path_are_escaped),
         cmocka_unit_test(nobody_there_is_told_as_such),

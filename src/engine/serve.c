@@ -228,12 +228,41 @@ static DaemonOptions daemon_options(const Config *config)
     };
 }
 
+/* A word as a shell takes it. */
+static void add_shell_word(Buf *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789/._-+:@%,=";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        buf_add_text(out, word);
+        return;
+    }
+    buf_add_char(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_add_text(out, "'\\''");
+        else
+            buf_add_char(out, *word);
+    buf_add_char(out, '\'');
+}
+
+/* The command works as it stands, from any directory and whatever other daemons there
+ * are. */
 static void greet(const Daemon *daemon)
 {
     const DaemonFacts *facts = daemon_facts(daemon);
+    char self[4096] = "pawl";
+    Buf command = { 0 };
+    ssize_t bytes = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (bytes > 0)
+        self[bytes] = '\0';
+    add_shell_word(&command, self);
+    buf_add_text(&command, " --data ");
+    add_shell_word(&command, facts->data_dir);
     printf("pawl " PAWL_VERSION " is ready on %s, data in %s\n", facts->api_url,
            facts->data_dir);
-    printf("try:  ./pawl run --wait -- sh -c 'echo hello; exit 3'\n");
+    printf("try:  %s run --wait -- sh -c 'echo hello; exit 3'\n", buf_cstr(&command));
+    buf_done(&command);
     fflush(stdout);
     if (geteuid() == 0)
         log_event(LOG_WARN, "daemon.root", "msg=\"jobs run as root\"");

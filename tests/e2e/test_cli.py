@@ -351,7 +351,7 @@ def test_doctor(daemon, cli):
                            "store"}
     assert checks["daemon"]["status"] == checks["version"]["status"] == "ok"
     # The daemon's directory counts, also where a longer name was given here.
-    done = cli("doctor", "--data", f"{daemon.data}-and-more")
+    done = cli("doctor", "--server", f"unix:{daemon.socket}", "--data", f"{daemon.data}-and-more")
     assert f"directory {daemon.data} " in done.text, done.text
     assert "cannot be seen" not in done.text
     daemon.kill9()

@@ -356,7 +356,7 @@ def test_match_is_an_operation_of_the_daemon(fake, cli):
     done = cli("cancel", "--match", "state:ready", "--yes")
     assert done.code == 0 and len(fake.asked("POST")) == 1
     assert fake.asked("POST")[0].json == {"action": "cancel", "q": "state:ready"}
-    assert done.errors.endswith("pawl: cancel: 250 of 250 jobs\n")
+    assert done.errors.endswith(f"pawl: cancel: 250 of 250 jobs at {fake.url}\n")
     operations(fake, 3, {"acted": 2, "refused": 1, "state": "done"})
     done = cli("hold", "--match", "state:ready", "--yes")
     assert done.code == 5 and "2 of 3 jobs" in done.errors
@@ -380,7 +380,7 @@ def test_following_an_operation_outlives_a_restart_of_the_daemon(fake, cli):
     fake.on("GET", f"/api/v1/operations/{OTHER}", DROP, (503, problem("starting", 503)),
             {"id": OTHER, "action": "kill", "state": "done", "acted": 2, "refused": 0})
     done = cli("kill", "--match", "state:running", "--yes")
-    assert done.code == 0 and done.errors.endswith("pawl: kill: 2 of 2 jobs\n")
+    assert done.code == 0 and done.errors.endswith(f"kill: 2 of 2 jobs at {fake.url}\n")
 
 
 def test_one_refusal_does_not_stop_the_others(fake, cli):
@@ -497,7 +497,7 @@ def test_a_terminal_is_asked_before_a_bulk_action(fake, place):
     shown = b""
     while b"[y/N]" not in shown:
         shown += os.read(fd, 4096)
-    assert b"cancel 2 jobs?" in shown and len(fake.asked("POST")) == 1
+    assert f"cancel 2 jobs at {fake.url}?".encode() in shown and len(fake.asked("POST")) == 1
     os.write(fd, b"y\n")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(fd)

@@ -22,13 +22,13 @@ SECONDS = 120
 
 
 class Terminal:
-    """pawl top on a screen of 100 columns and 30 rows."""
+    """pawl top, or another command, on a screen of 30 rows."""
 
-    def __init__(self, node):
+    def __init__(self, node, *words, columns=100):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-            os.execve(program(), ["pawl", "top"],
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+            os.execve(program(), ["pawl", *(words or ["top"])],
                       {"PAWL_SERVER": f"unix:{node.socket()}", "TERM": "xterm",
                        "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"})
         self.seen = b""
@@ -54,6 +54,9 @@ class Terminal:
             if b"\x1b[J" in text:
                 return re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", text).decode()
         return ""
+
+    def rows(self):
+        return [row.rstrip("\r") for row in self.frame().split("\n")]
 
     def shows(self, *parts):
         return wait_for(lambda: all(part in self.frame() for part in parts), SECONDS,
@@ -88,7 +91,7 @@ def test_jobs_and_queues_are_shown_and_keys_act_on_them(node):
     api.until(id, "running", SECONDS)
     screen = Terminal(node)
     screen.shows("the-long-one", "running 1/2", id, "in ")
-    for key, state in ((b"p", "paused"), (b"p", "running"), (b"K", "cancelled")):
+    for key, state in ((b"p", "paused"), (b"p", "running"), (b"Ky", "cancelled")):
         screen.press(key)
         api.until(id, state, SECONDS)
         if state != "cancelled":
@@ -100,10 +103,11 @@ def test_jobs_and_queues_are_shown_and_keys_act_on_them(node):
         screen.press(key)
         api.until(held, state, SECONDS)
         screen.shows(state)
-    api.add(command=["true"], held=True, name="newer")
-    screen.shows(">", "newer")
-    screen.press(b"\x1b[B") # the marked row moves down, to the older one
+    newer = api.add(command=["true"], held=True, name="newer")["id"]
+    screen.shows(">", "newer") # above the older one, which stays marked
     wait_for(lambda: re.search(rf">\s+{held}", screen.frame()), SECONDS, screen.frame)
+    screen.press(b"\x1b[A")
+    wait_for(lambda: re.search(rf">\s+{newer}", screen.frame()), SECONDS, screen.frame)
     screen.press(b"2")
     screen.shows("HEAD WAITS", "slow")
     screen.press(b"p")
@@ -112,6 +116,74 @@ def test_jobs_and_queues_are_shown_and_keys_act_on_them(node):
     screen.press(b"q")
     assert screen.ended() == 0
     assert screen.seen.startswith(b"\x1b[?1049h") and screen.seen.endswith(b"\x1b[?1049l")
+
+
+def test_cancel_and_kill_are_asked_for_and_mean_the_job_that_was_marked(node):
+    """F9: the list shifts under the cursor; a key must not end another job at once."""
+    api = node.api()
+    first = api.add(command=["sleep", "600"], name="first")["id"]
+    api.until(first, "running", SECONDS)
+    screen = Terminal(node)
+    wait_for(lambda: re.search(rf">\s+{first}", screen.frame()), SECONDS, screen.frame)
+    for key, word in ((b"c", "cancel"), (b"K", "kill")):
+        screen.press(key)
+        screen.shows(f"{word} {first} (first)?")
+        screen.press(b"n")
+        screen.shows(f"{word}: nothing done")
+    screen.press(b"c")
+    screen.shows(f"cancel {first} (first)?")
+    second = api.add(command=["sleep", "600"], name="second")["id"] # comes before it
+    screen.shows(second)
+    assert api.job(first)["state"] == "running"
+    screen.press(b"y")
+    api.until(first, "cancelled", SECONDS)
+    assert api.job(second)["state"] == "running"
+    screen.press(b"q")
+    assert screen.ended() == 0
+
+
+def test_what_runs_is_shown_before_what_waits_and_80_columns_are_enough(node):
+    api = node.api()
+    long = "a name that is a good deal longer than what is left of such a line"
+    runs = api.add(command=["sleep", "600"], name="it runs " + long, queue="q" * 60)["id"]
+    api.until(runs, "running", SECONDS)
+    for i in range(40): # more than there are rows
+        api.add(command=["true"], held=True, name=f"{i} {long}")
+    for state in ("deferred", "failed"):
+        api.add(command=["sh", "-c", "exit 65"], name=long,
+                **({"delay": "PT1H"} if state == "deferred" else {}))
+    screen = Terminal(node, columns=80)
+    screen.shows(runs, "held 40")
+    rows = screen.rows()
+    assert all(len(row) <= 80 for row in rows), rows
+    assert [row for row in rows if row.startswith(("> ", "  0"))][0].split()[1] == runs
+    assert len(rows) <= 30
+    screen.press(b"2")
+    screen.shows("HEAD WAITS")
+    assert all(len(row) <= 80 for row in screen.rows())
+    screen.press(b"q")
+    assert screen.ended() == 0
+
+
+def test_clearing_a_queue_is_asked_for_on_a_terminal(node):
+    """F9."""
+    api = node.api()
+    api.request("PUT", "/queues/mail", {"paused": True})
+    id = api.add(command=["true"], queue="mail")["id"]
+    screen = Terminal(node, "queue", "clear", "mail")
+    wait_for(lambda: screen.read() and b"[y/N]" in screen.seen, SECONDS)
+    assert f"cancel 1 waiting job of queue mail at unix:{node.socket()}?".encode() in screen.seen
+    screen.press(b"n\n")
+    assert screen.ended() == 2 and api.job(id)["state"] == "ready"
+    screen = Terminal(node, "queue", "clear", "mail", "--yes")
+    assert screen.ended() == 0 and b"[y/N]" not in screen.seen
+    api.until(id, "cancelled", SECONDS)
+    id = api.add(command=["true"], queue="mail")["id"]
+    screen = Terminal(node, "queue", "clear", "mail")
+    wait_for(lambda: screen.read() and b"[y/N]" in screen.seen, SECONDS)
+    screen.press(b"y\n")
+    assert screen.ended() == 0
+    api.until(id, "cancelled", SECONDS)
 
 
 def test_it_says_when_an_action_makes_no_sense_and_ends_at_ctrl_c(node):

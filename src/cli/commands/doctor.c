@@ -106,12 +106,6 @@ static void check_daemon(Checkup *checkup)
     response_done(&response);
 }
 
-static bool is_here(const Cli *cli)
-{
-    return cli->client.socket || strstr(cli->client.url, "://127.") ||
-           strstr(cli->client.url, "://localhost");
-}
-
 /* What the daemon says wins over what would have been used here. */
 static void use_data(Cli *cli, Slice path)
 {
@@ -142,7 +136,7 @@ static void check_version(Checkup *checkup)
     for (const Doc *node = doc_first(items); node; node = doc_next(node)) {
         Slice version = doc_text(node, "version");
         /* Only the one that answers tells of its directory. */
-        if (doc_get(node, "data") && is_here(checkup->cli)) {
+        if (doc_get(node, "data") && client_is_local(&checkup->cli->client)) {
             checkup->daemon_pid = doc_int(node, "pid", 0);
             use_data(checkup->cli, doc_text(node, "data"));
         }

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define QUEUES_PATH "/api/v1/queues"
 
@@ -201,9 +202,41 @@ static int pause_queue(Cli *cli)
     return code;
 }
 
+/* On a terminal a person may have meant another queue. A script means what it says. */
+static int ask_to_clear(Cli *cli)
+{
+    static const char *const states[] = { "ready",   "held",     "deferred",
+                                          "blocked", "retrying", "halted" };
+    Buf path = { 0 };
+    Buf question = { 0 };
+    Doc *queue = NULL;
+    int64_t count = 0;
+    if (!cli->err.is_terminal || !isatty(STDIN_FILENO))
+        return CLI_DONE;
+    verb_path(&path, cli, &queue_verbs, "");
+    int code = cli_get(cli, buf_cstr(&path), &queue);
+    buf_done(&path);
+    if (code)
+        return code;
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        count += doc_int(doc_get(queue, "jobs"), states[i], 0);
+    doc_free(queue);
+    buf_printf(&question, "cancel %lld waiting job%s of queue %s at " SLICE_FMT,
+               (long long)count, count == 1 ? "" : "s", cli->args.operands[1],
+               SLICE_ARG(buf_slice(&cli->server)));
+    if (!cli_confirm(cli, buf_cstr(&question)))
+        code = cli_fail(cli, (Fault){ CLI_USAGE, "not_confirmed", "say --yes to do it" },
+                        "%s: nothing done", buf_cstr(&question));
+    buf_done(&question);
+    return code;
+}
+
 /* What waits is cancelled by an operation, which may take longer than the request. */
 static int clear(Cli *cli)
 {
+    int asked = ask_to_clear(cli);
+    if (asked)
+        return asked;
     Buf path = { 0 };
     Response response = { 0 };
     Doc *answer = NULL;

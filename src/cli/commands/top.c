@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* top.c - pawl top: queues, jobs and rates on a screen that keeps itself new.
  *
- * A look is three requests; rates are the differences between two looks. Keys act on the
- * row that is marked, by the same requests as the other commands. */
+ * A look is a few requests; rates are the differences between two looks. What runs stands
+ * before what waits. The mark stays with its job or queue, not with a place on the
+ * screen. Keys act on what is marked, by the same requests as the other commands; what
+ * cannot be taken back is asked for first. */
 #include "cli/command.h"
 
+#include "cli/print/safe.h"
 #include "cli/print/screen.h"
 #include "cli/print/table.h"
 #include "cli/print/when.h"
@@ -15,8 +18,9 @@
 #include <stdio.h>
 
 #define LOOK_EVERY_MS 1000
-#define HEAD_LINES    5 /* above the table: title, numbers, message, blank, titles */
+#define HEAD_LINES    5 /* above the rows: title, numbers, keys, message, titles */
 #define NAME_BYTES    256
+#define ROWS_MAX      1000
 
 typedef enum View { VIEW_JOBS, VIEW_QUEUES } View;
 
@@ -26,7 +30,9 @@ typedef struct Top {
     View view;
     Doc *stats;
     Doc *queues;
-    Doc *jobs;
+    Doc *running;
+    Doc *waiting;
+    const Doc *items[ROWS_MAX]; /* the rows of the view, borrowed */
     int64_t looked_boot;
     int64_t added; /* at the look before */
     int64_t finished;
@@ -34,7 +40,9 @@ typedef struct Top {
     double finished_rate;
     size_t at; /* the row that is marked */
     size_t rows;
-    char message[200];
+    char marked[NAME_BYTES]; /* what is marked there: an id or a queue's name */
+    const char *asked;       /* the action that waits for a yes, or NULL */
+    char message[400];
 } Top;
 
 /* --- Looking ------------------------------------------------------------------------ */
@@ -64,7 +72,7 @@ static void count_rates(Top *top, int64_t now_boot)
 
 static void forget(Top *top)
 {
-    Doc **docs[] = { &top->stats, &top->queues, &top->jobs };
+    Doc **docs[] = { &top->stats, &top->queues, &top->running, &top->waiting };
     for (size_t i = 0; i < sizeof docs / sizeof *docs; i++) {
         if (*docs[i])
             doc_free(*docs[i]);
@@ -72,23 +80,63 @@ static void forget(Top *top)
     }
 }
 
+static const char *name_field(const Top *top)
+{
+    return top->view == VIEW_JOBS ? "id" : "name";
+}
+
+static void add_rows(Top *top, const Doc *list, size_t room)
+{
+    const Doc *item = doc_first(doc_get(list, "items"));
+    for (; item && top->rows < room; item = doc_next(item))
+        top->items[top->rows++] = item;
+}
+
+/* A row that moved takes the mark along; one that is gone leaves it where it was. */
+static void find_rows(Top *top)
+{
+    size_t room = top->screen.rows > HEAD_LINES ? top->screen.rows - HEAD_LINES : 1;
+    room = room < ROWS_MAX ? room : ROWS_MAX;
+    top->rows = 0;
+    add_rows(top, top->view == VIEW_JOBS ? top->running : top->queues, room);
+    if (top->view == VIEW_JOBS)
+        add_rows(top, top->waiting, room);
+    for (size_t i = 0; i < top->rows; i++)
+        if (slice_is(doc_text(top->items[i], name_field(top)), top->marked))
+            top->at = i;
+    if (top->at >= top->rows)
+        top->at = top->rows ? top->rows - 1 : 0;
+}
+
+/* While a question stands, the mark does not go over to another row. */
+static void note_mark(Top *top)
+{
+    const Doc *item = top->rows ? top->items[top->at] : NULL;
+    Slice name = doc_text(item, name_field(top));
+    if (!top->asked)
+        snprintf(top->marked, sizeof top->marked, SLICE_FMT, SLICE_ARG(name));
+}
+
 static WatchEnd look(Top *top)
 {
     Watch watch = { .cli = top->cli };
-    char jobs[200];
-    size_t room = top->screen.rows > HEAD_LINES ? top->screen.rows - HEAD_LINES : 1;
-    snprintf(jobs, sizeof jobs,
-             "/api/v1/jobs?limit=%zu&state=running,paused,ready,held,retrying,deferred,"
-             "blocked,halted",
-             room < 1000 ? room : 1000);
     forget(top);
     WatchEnd end = watch_get(&watch, "/api/v1/stats", &top->stats);
     if (end == WATCH_ENDED)
         end = watch_get(&watch, "/api/v1/queues?limit=1000", &top->queues);
     if (end == WATCH_ENDED)
-        end = watch_get(&watch, jobs, &top->jobs);
+        end = watch_get(&watch, "/api/v1/jobs?limit=200&state=running,paused",
+                        &top->running);
     if (end == WATCH_ENDED)
-        count_rates(top, clock_now().boot_ms);
+        end = watch_get(&watch,
+                        "/api/v1/jobs?limit=200&state=ready,held,retrying,deferred,"
+                        "blocked,halted",
+                        &top->waiting);
+    if (end != WATCH_ENDED)
+        return end;
+    count_rates(top, clock_now().boot_ms);
+    find_rows(top);
+    note_mark(top);
     return end;
 }
 
@@ -103,11 +151,11 @@ static void add_numbers(const Top *top, Buf *out)
     const Doc *slots = doc_get(top->stats, "slots");
     buf_printf(out, "running %lld/%lld", (long long)doc_int(slots, "used", 0),
                (long long)doc_int(slots, "total", 0));
+    buf_printf(out, "  in %.1f/s  out %.1f/s", top->added_rate, top->finished_rate);
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (doc_int(jobs, states[i], 0))
             buf_printf(out, "  %s %lld", states[i],
                        (long long)doc_int(jobs, states[i], 0));
-    buf_printf(out, "  in %.1f/s  out %.1f/s", top->added_rate, top->finished_rate);
 }
 
 static const Column job_columns[] = {
@@ -185,15 +233,37 @@ static const struct {
     const char *keys;
 } views[] = {
     [VIEW_JOBS] = { job_columns, sizeof job_columns / sizeof *job_columns, add_job,
-                    "p pause/resume  h hold/release  c cancel  K kill  2 queues  q "
-                    "quit" },
+                    "j/k move  p pause/resume  h hold/release  c cancel  K kill  "
+                    "2 queues  q quit" },
     [VIEW_QUEUES] = { queue_columns, sizeof queue_columns / sizeof *queue_columns,
-                      add_queue, "p pause/resume  1 jobs  q quit" },
+                      add_queue, "j/k move  p pause/resume  1 jobs  q quit" },
 };
 
-static const Doc *items_of(const Top *top)
+/* One line of the head: what is too long for the screen is cut. */
+static void add_line(const Term *term, Colour colour, Slice text, Buf *out)
 {
-    return doc_first(doc_get(top->view == VIEW_JOBS ? top->jobs : top->queues, "items"));
+    Buf safe = { 0 };
+    safe_add(&safe, text);
+    Slice line = buf_slice(&safe);
+    line.bytes = safe_fit(line, term->width);
+    buf_add_text(out, term_on(term, colour));
+    buf_add_slice(out, line);
+    buf_printf(out, "%s\n", term_off(term, colour));
+    buf_done(&safe);
+}
+
+static void draw_head(const Top *top, const Term *term, Buf *out)
+{
+    Buf line = { 0 };
+    buf_printf(&line, "pawl top  " SLICE_FMT, SLICE_ARG(buf_slice(&top->cli->server)));
+    add_line(term, COLOUR_BOLD, buf_slice(&line), out);
+    buf_clear(&line);
+    add_numbers(top, &line);
+    add_line(term, COLOUR_PLAIN, buf_slice(&line), out);
+    buf_done(&line);
+    add_line(term, COLOUR_DIM, slice_text(views[top->view].keys), out);
+    add_line(term, top->asked ? COLOUR_YELLOW : COLOUR_PLAIN, slice_text(top->message),
+             out);
 }
 
 static void draw(Top *top)
@@ -202,38 +272,24 @@ static void draw(Top *top)
     Table table;
     Term term = top->cli->out;
     term.width = top->screen.columns;
-    buf_printf(&out, "%spawl top%s  %s  %s\n", term_on(&term, COLOUR_BOLD),
-               term_off(&term, COLOUR_BOLD), buf_cstr(&top->cli->server),
-               views[top->view].keys);
-    add_numbers(top, &out);
-    buf_printf(&out, "\n%s\n", top->message);
+    draw_head(top, &term, &out);
     table_init(&table, views[top->view].columns, views[top->view].count);
-    size_t row = 0;
-    for (const Doc *item = items_of(top); item; item = doc_next(item), row++) {
+    for (size_t row = 0; row < top->rows; row++) {
         table_add(&table, COLOUR_BOLD,
                   row == top->at ? SLICE_LITERAL(">") : SLICE_LITERAL(" "));
-        views[top->view].row(&table, item);
+        views[top->view].row(&table, top->items[row]);
     }
-    top->rows = row;
-    if (row)
+    if (top->rows)
         table_print(&table, &term, &out);
     else
-        buf_add_text(&out, top->view == VIEW_JOBS ? "\nnothing runs and nothing waits\n"
-                                                  : "\nno queues\n");
+        buf_add_text(&out, top->view == VIEW_JOBS ? "nothing runs and nothing waits\n"
+                                                  : "no queues\n");
     screen_draw(&top->screen, buf_slice(&out));
     table_done(&table);
     buf_done(&out);
 }
 
 /* --- Keys --------------------------------------------------------------------------- */
-
-static const Doc *marked(const Top *top)
-{
-    const Doc *item = items_of(top);
-    for (size_t i = 0; item && i < top->at; i++)
-        item = doc_next(item);
-    return item;
-}
 
 /* What was asked, and what came of it, stands above the table until the next. */
 static void act(Top *top, const char *path, const char *name, const char *action)
@@ -279,43 +335,79 @@ static const char *job_action(int key, Slice state)
     }
 }
 
+/* What the job is about, for the question. */
+static void ask(Top *top, const char *action, const Doc *job)
+{
+    Slice name = doc_text(job, "name");
+    top->asked = action;
+    snprintf(top->message, sizeof top->message, "%s %s (" SLICE_FMT ")? y/N", action,
+             top->marked, SLICE_ARG(name.bytes ? name : doc_text(job, "type")));
+}
+
+static void answer(Top *top, bool yes)
+{
+    const char *action = top->asked;
+    top->asked = NULL;
+    if (yes)
+        act(top, "/api/v1/jobs/", top->marked, action);
+    else
+        snprintf(top->message, sizeof top->message, "%s: nothing done", action);
+}
+
 static void press(Top *top, int key)
 {
-    char name[NAME_BYTES];
-    const Doc *item = marked(top);
+    const Doc *item = top->rows ? top->items[top->at] : NULL;
     if (!item)
         return;
-    if (top->view == VIEW_QUEUES && key == 'p') {
-        snprintf(name, sizeof name, SLICE_FMT, SLICE_ARG(doc_text(item, "name")));
-        act(top, "/api/v1/queues/", name, doc_bool(item, "paused") ? "resume" : "pause");
-    }
+    if (top->view == VIEW_QUEUES && key == 'p')
+        act(top, "/api/v1/queues/", top->marked,
+            doc_bool(item, "paused") ? "resume" : "pause");
     const char *action =
         top->view == VIEW_JOBS ? job_action(key, doc_text(item, "state")) : NULL;
     if (!action)
         return;
-    snprintf(name, sizeof name, SLICE_FMT, SLICE_ARG(doc_text(item, "id")));
-    act(top, "/api/v1/jobs/", name, action);
+    if (key == 'c' || key == 'K')
+        ask(top, action, item);
+    else
+        act(top, "/api/v1/jobs/", top->marked, action);
+}
+
+static void move(Top *top, bool down)
+{
+    if (down)
+        top->at += top->at + 1 < top->rows;
+    else
+        top->at -= top->at > 0;
+    note_mark(top);
 }
 
 /* False: it is time to leave. */
 static bool take_key(Top *top, int key)
 {
+    if (key == KEY_LEAVE)
+        return false;
+    if (key == KEY_NONE)
+        return true;
+    if (top->asked) {
+        answer(top, key == 'y' || key == 'Y');
+        return true;
+    }
     switch (key) {
     case 'q':
-    case KEY_LEAVE:
         return false;
     case '1':
     case '2':
         top->view = key == '1' ? VIEW_JOBS : VIEW_QUEUES;
         top->at = 0;
+        top->marked[0] = '\0';
         return true;
     case KEY_DOWN:
     case 'j':
-        top->at += top->at + 1 < top->rows;
+        move(top, true);
         return true;
     case KEY_UP:
     case 'k':
-        top->at -= top->at > 0;
+        move(top, false);
         return true;
     default:
         press(top, key);
@@ -338,8 +430,6 @@ int cmd_top(Cli *cli)
         end = look(&top);
         if (end != WATCH_ENDED)
             break;
-        if (top.rows && top.at >= top.rows)
-            top.at = top.rows - 1;
         draw(&top);
         key = screen_key(LOOK_EVERY_MS);
     } while (take_key(&top, key));

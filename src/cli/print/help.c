@@ -44,9 +44,10 @@ const Topic help_topics[] = {
       "  127  there is no such command\n"
       "  128+N  signal N ended it; 130 also: Ctrl-C ended the waiting\n" },
     { "environment", "the variables that pawl reads",
-      "  PAWL_SERVER       the daemon to ask: http://HOST:PORT or unix:PATH\n"
+      "  PAWL_SERVER       the daemon to ask and no other: http://HOST:PORT or "
+      "unix:PATH\n"
       "  PAWL_API_URL      in a job: the daemon that runs it, asked unless you name one\n"
-      "  PAWL_DATA         the data directory\n"
+      "  PAWL_DATA         the data directory: the daemon in it and no other\n"
       "  PAWL_TENANT       whose jobs; a job that runs has its own tenant there\n"
       "  PAWL_TOKEN        the token\n"
       "  PAWL_CA           certificates to trust for https\n"
