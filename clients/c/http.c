@@ -254,6 +254,8 @@ static struct curl_slist *headers_of(PawlClient *client, const Ask *ask)
         snprintf(line, sizeof line, "Authorization: Bearer %s", client->token);
         headers = curl_slist_append(headers, line);
     }
+    if (strcmp(ask->path, "/jobs") == 0) /* only its id is wanted */
+        headers = curl_slist_append(headers, "Prefer: return=minimal");
     if (ask->key) {
         snprintf(line, sizeof line, "Idempotency-Key: %s", ask->key);
         headers = curl_slist_append(headers, line);

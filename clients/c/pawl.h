@@ -146,6 +146,8 @@ void pawl_worker_free(PawlWorker *worker);
 /* A worker that is not heard from for so long has lost its jobs; 30. Renewed by thirds.
  */
 void pawl_worker_set_lease(PawlWorker *worker, double seconds);
+/* How long one question for work waits: so long a stop takes at most; 2. */
+void pawl_worker_set_poll(PawlWorker *worker, double seconds);
 /* Only jobs of this queue; may be called several times. */
 void pawl_worker_add_queue(PawlWorker *worker, const char *queue);
 /* false: leave SIGTERM and SIGINT alone. One worker at a time may listen to them. */

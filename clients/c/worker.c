@@ -13,11 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_SECONDS                                                                     \
-    2 /* a question for work waits so long: so long a stop takes at most */
-#define BEAT_SECONDS                                                                     \
-    0.05 /* progress that comes all the time is told at most so often                    \
-          */
+/* Progress that comes all the time is told at most so often. */
+#define BEAT_SECONDS 0.05
 
 struct PawlWorker {
     PawlClient *client;
@@ -25,6 +22,7 @@ struct PawlWorker {
     size_t handlers_count;
     unsigned concurrency;
     double lease;
+    double poll;
     bool listen;
     json_t *queues;
     atomic_bool stopping;
@@ -49,6 +47,7 @@ PawlWorker *pawl_worker_new(PawlClient *client, const PawlHandler *handlers, siz
                             .handlers_count = count,
                             .concurrency = concurrency ? concurrency : 1,
                             .lease = 30,
+                            .poll = 2,
                             .listen = true,
                             .queues = json_array() };
     memcpy(worker->handlers, handlers, count * sizeof *handlers);
@@ -81,6 +80,11 @@ void pawl_worker_free(PawlWorker *worker)
 void pawl_worker_set_lease(PawlWorker *worker, double seconds)
 {
     worker->lease = seconds;
+}
+
+void pawl_worker_set_poll(PawlWorker *worker, double seconds)
+{
+    worker->poll = seconds;
 }
 
 void pawl_worker_add_queue(PawlWorker *worker, const char *queue)
@@ -264,7 +268,7 @@ static json_t *claim_of(PawlWorker *worker, unsigned free_slots)
         json_array_append_new(types, json_string(worker->handlers[i].type));
     json_t *claim = json_pack("{s:o, s:i, s:s, s:s}", "types", types, "max",
                               (int)free_slots, "lease", lease, "worker", name);
-    json_object_set_new(claim, "wait", json_integer(POLL_SECONDS));
+    json_object_set_new(claim, "wait", json_real(worker->poll));
     if (json_array_size(worker->queues))
         json_object_set(claim, "queues", worker->queues);
     return claim;
@@ -280,6 +284,7 @@ static PawlStatus take(PawlWorker *worker, PawlError *why)
     pthread_mutex_unlock(&worker->lock);
     if (!free_slots)
         return PAWL_OK;
+    double until = now_seconds() + worker->poll;
     json_t *body = claim_of(worker, free_slots);
     Bytes data = { 0 };
     int status = 0;
@@ -294,6 +299,9 @@ static PawlStatus take(PawlWorker *worker, PawlError *why)
         json_decref(told);
     }
     bytes_done(&data);
+    /* A daemon that does not let us wait is not asked all the time. */
+    if (got == PAWL_OK && status != 200 && until > now_seconds())
+        sleep_seconds(until - now_seconds());
     if (got == PAWL_OK || !error_again(why))
         return got;
     fprintf(stderr, "pawl: %s; asking again\n", why->detail);

@@ -319,6 +319,9 @@ func (c *Client) try(ctx context.Context, a ask, body []byte) (answer, *Error) {
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	if a.path == "/jobs" {
+		request.Header.Set("Prefer", "return=minimal") // only its id is wanted
+	}
 	if a.key != "" {
 		request.Header.Set("Idempotency-Key", a.key)
 	}
@@ -902,14 +905,18 @@ func (w *Worker) take() error {
 		}
 		return nil
 	}
+	until := time.Now().Add(w.Poll)
 	got, err := w.client.call(context.Background(), ask{method: "POST", path: "/claims", body: w.what(free)})
 	var known *Error
 	if errors.As(err, &known) && known.again() {
 		w.Log(err.Error() + "; asking again")
 		return sleep(context.Background(), time.Duration(100+mathrand.Intn(400))*time.Millisecond)
 	}
-	if err != nil || got.status != 200 {
+	if err != nil {
 		return err
+	}
+	if got.status != 200 { // a daemon that does not let us wait is not asked all the time
+		return sleep(context.Background(), time.Until(until))
 	}
 	var told struct{ Jobs []map[string]any }
 	if err := decode(got.data, &told); err != nil {

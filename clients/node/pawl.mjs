@@ -173,6 +173,7 @@ class Http {
       headers['Content-Type'] = 'application/json';
       headers['Content-Length'] = bytes.length;
     }
+    if (/^\/api\/v1\/jobs(\?|$)/.test(path)) headers.Prefer = 'return=minimal'; // only its id
     if (key) headers['Idempotency-Key'] = key;
     const until = performance.now() + retryFor * 1000;
     let [pause, done] = [50, false];
@@ -506,8 +507,11 @@ export class Worker {
       await new Promise((resolve) => { this.freed = resolve; });
       return;
     }
+    const until = performance.now() + this.poll * 1000;
     try {
       const found = await this.client.claim({ ...this.what, max: free, wait: `PT${this.poll}S` });
+      // A daemon that does not let us wait is not asked all the time.
+      if (!found.length) await sleep(Math.max(0, until - performance.now()));
       for (const fields of found) {
         const job = new Job(fields, this);
         this.jobs.add(job);

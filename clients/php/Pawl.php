@@ -463,6 +463,9 @@ class Client
         if ($body !== null) {
             $headers['Content-Type'] = 'application/json';
         }
+        if ($path === '/jobs') {
+            $headers['Prefer'] = 'return=minimal'; // only its id is wanted
+        }
         if ($key !== null) {
             $headers['Idempotency-Key'] = $key;
         }
@@ -701,7 +704,8 @@ class Worker
     private bool $stopping = false;
     private bool $againIn = true;
     private bool $asked = false; // a claim is on its way
-    private float $claimAt = 0;
+    private float $claimAt = 0;  // when to ask again
+    private ?Error $failed = null; // the daemon will never give us work
     private float $beatAt = INF;
     private ?Connection $claims = null;
     private $log;
@@ -755,6 +759,9 @@ class Worker
             }
             $this->claims->close();
         }
+        if ($this->failed) {
+            throw $this->failed;
+        }
     }
 
     // A second signal ends the process.
@@ -789,6 +796,7 @@ class Worker
         try {
             $this->claims->send('POST', $path, $headers, $text);
             $this->asked = true;
+            $this->claimAt = now() + $this->poll;
         } catch (Unreachable $why) {
             $this->later($why);
         }
@@ -798,7 +806,7 @@ class Worker
     {
         if (!$why->again()) {
             $this->stopping = true; // the jobs in hand are finished
-            ($this->log)($why->getMessage());
+            $this->failed = $why;
             return;
         }
         ($this->log)("{$why->getMessage()}; asking again");
@@ -844,7 +852,9 @@ class Worker
             $this->later(Client::refusal($status, $data));
             return;
         }
+        // A daemon that does not let us wait is not asked all the time: claimAt stays.
         foreach ($status === 200 ? parse($data)['jobs'] : [] as $fields) {
+            $this->claimAt = 0;
             $this->children["{$fields['id']}.{$fields['attempt']}"] = $this->fork($fields);
             $this->beatAt = min($this->beatAt, now() + $this->lease / 3);
         }

@@ -187,6 +187,8 @@ class _Http:
         if body is not None:
             headers["Content-Type"] = "application/json"
             body = json.dumps(body).encode()
+        if path.startswith("/api/v1/jobs?") or path == "/api/v1/jobs":
+            headers["Prefer"] = "return=minimal" # only its id is wanted
         if key:
             headers["Idempotency-Key"] = key
         retry_for = self.retry_for if retry_for is None else retry_for
@@ -329,7 +331,8 @@ class Client:
     def wait(self, id, timeout=None):
         """Waits until the job is final; returns it with its `result`. Raises Error
         `timeout` when the seconds are over."""
-        until, pause = time.monotonic() + (timeout or float("inf")), 0.02
+        until = time.monotonic() + (float("inf") if timeout is None else timeout)
+        pause = 0.02
         while True:
             job = self.get(id)
             if job["state"] in FINAL:
@@ -518,6 +521,7 @@ class _Held:
 
     def claim(self, free, worker):
         """Up to `free` jobs; waits a moment for the first. Nobody there is no error."""
+        until = time.monotonic() + self.poll
         try:
             found = self.client._claim({**self.what, "max": free, "wait": f"PT{self.poll}S"})
         except Error as why:
@@ -526,6 +530,8 @@ class _Held:
             log.warning("%s; asking again", why)
             time.sleep(random.uniform(0.1, 0.5))
             return []
+        if not found: # a daemon that does not let us wait is not asked all the time
+            time.sleep(max(0, until - time.monotonic()))
         made = [Job(fields, worker) for fields in found]
         with self._lock:
             self.jobs.update({(job.id, job.attempt): job for job in made})

@@ -369,6 +369,7 @@ module Pawl
       headers = { "User-Agent" => "pawl-ruby/#{VERSION}" }
       headers["Authorization"] = "Bearer #{@token}" if @token
       headers["Content-Type"] = "application/json" if body
+      headers["Prefer"] = "return=minimal" if path.match?(%r{\A/api/v1/jobs(\?|\z)}) # only its id
       headers["Idempotency-Key"] = key if key
       text = body && JSON.generate(body)
       till = Pawl.now + retry_for
@@ -580,7 +581,11 @@ module Pawl
       end
       return unless free.positive?
 
-      @client.claim(@what.merge("max" => free, "wait" => "PT#{@poll}S")).each do |fields|
+      till = Pawl.now + @poll
+      found = @client.claim(@what.merge("max" => free, "wait" => "PT#{@poll}S"))
+      # A daemon that does not let us wait is not asked all the time.
+      sleep([0, till - Pawl.now].max) if found.empty?
+      found.each do |fields|
         job = Job.new(fields, self)
         @lock.synchronize { @jobs << job }
         Thread.new { work(job) }

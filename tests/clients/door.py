@@ -12,10 +12,12 @@ COPIED = ("Content-Type", "Idempotency-Key", "Authorization")
 class Door:
     """`todo` has what becomes of the next requests that are POSTs to /api/v1/jobs, in order:
     "lose" lets the daemon do it and hangs up; (status, headers, body) is answered instead;
-    None, or nothing left, is the daemon's own answer. `seen` has (when, key) of each."""
+    None, or nothing left, is the daemon's own answer. `seen` has (when, key) of each.
+    `others` and `asked` are the same for further paths, such as /claims/finish."""
 
     def __init__(self, socket):
         self.todo, self.seen = [], []
+        self.others, self.asked = {}, {}
         door = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -32,10 +34,13 @@ class Door:
 
             def serve(self, method):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                todo = None
-                if method == "POST" and self.path.split("?")[0] == "/api/v1/jobs":
+                path = self.path.split("?")[0].replace("/api/v1", "", 1)
+                rules = door.others.get(path, [])
+                if method == "POST" and path == "/jobs":
                     door.seen.append((time.monotonic(), self.headers["Idempotency-Key"]))
-                    todo = door.todo.pop(0) if door.todo else None
+                    rules = door.todo
+                door.asked.setdefault(path, []).append(time.monotonic())
+                todo = rules.pop(0) if rules else None
                 if isinstance(todo, tuple):
                     status, headers, data = todo
                 else:
@@ -55,7 +60,11 @@ class Door:
                 self.end_headers()
                 self.wfile.write(data)
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_): # pylint: disable=arguments-differ
+                pass # who asked has gone away
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()

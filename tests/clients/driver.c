@@ -395,6 +395,7 @@ static int work(const char *what)
     unsigned count = (unsigned)json_integer_value(json_object_get(ask, "concurrency"));
     PawlWorker *worker = pawl_worker_new(client, handlers, HANDLERS, count);
     pawl_worker_set_lease(worker, json_number_value(json_object_get(ask, "lease")));
+    pawl_worker_set_poll(worker, 0.5);
     PawlStatus got = pawl_worker_run(worker, &why);
     if (got != PAWL_OK)
         fprintf(stderr, "%s [%s]\n", why.detail, why.code);

@@ -78,5 +78,5 @@ if (process.argv[2] === 'client') {
 } else {
   const ask = JSON.parse(process.argv[3]);
   await new Worker(new Client(ask.url, undefined, { tenant: ask.tenant }), handlers,
-    ask.concurrency, { lease: ask.lease }).run();
+    ask.concurrency, { lease: ask.lease, poll: 0.5 }).run();
 }

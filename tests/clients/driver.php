@@ -84,5 +84,5 @@ if ($argv[1] === 'client') {
 } else {
     $ask = Pawl\parse($argv[2]);
     (new Pawl\Worker(new Pawl\Client($ask['url'], tenant: $ask['tenant']), $handlers,
-        $ask['concurrency'], lease: $ask['lease']))->run();
+        $ask['concurrency'], lease: $ask['lease'], poll: 0.5))->run();
 }

@@ -111,7 +111,7 @@ def main():
     else:
         ask = json.loads(sys.argv[2])
         pawl.Worker(pawl.Client(ask["url"], tenant=ask["tenant"]), HANDLERS,
-                    ask["concurrency"], lease=ask["lease"]).run()
+                    ask["concurrency"], lease=ask["lease"], poll=0.5).run()
 
 
 # --- asyncio ---------------------------------------------------------------------------
@@ -166,7 +166,7 @@ async def async_answer(state, ask):
 
 async def async_work(ask):
     await pawl.AsyncWorker(pawl.AsyncClient(ask["url"], tenant=ask["tenant"]), ASYNC_HANDLERS,
-                           ask["concurrency"], lease=ask["lease"]).run()
+                           ask["concurrency"], lease=ask["lease"], poll=0.5).run()
 
 
 def async_main():

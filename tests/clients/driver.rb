@@ -80,5 +80,5 @@ if ARGV[0] == "client"
 else
   ask = JSON.parse(ARGV[1])
   Pawl::Worker.new(Pawl::Client.new(ask["url"], tenant: ask["tenant"]), HANDLERS,
-                   concurrency: ask["concurrency"], lease: ask["lease"]).run
+                   concurrency: ask["concurrency"], lease: ask["lease"], poll: 0.5).run
 end

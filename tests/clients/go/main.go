@@ -197,7 +197,7 @@ func work(text string) error {
 	client = pawl.NewClient(a.URL, "")
 	client.Tenant = a.Tenant
 	worker := pawl.NewWorker(client, handlers, a.Concurrency)
-	worker.Lease = seconds(a.Lease)
+	worker.Lease, worker.Poll = seconds(a.Lease), seconds(0.5)
 	return worker.Run()
 }
 
