@@ -42,6 +42,7 @@ export interface ClientOptions {
 }
 
 export class PawlError extends Error {
+  constructor(code: string, detail: string, status?: number, more?: object);
   code: string;
   detail: string;
   status: number;

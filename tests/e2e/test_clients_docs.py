@@ -187,9 +187,41 @@ def test_gem_installs_the_folder(tmp_path):
     build([ruby, "-e", "gem 'pawl'; require 'pawl'; Pawl::Client.new('fake:').add('x')"], tmp_path, **home)
 
 
-def test_composer_finds_the_file():
-    folder = ROOT / "clients/php"
-    made = json.loads((folder / "composer.json").read_text())
-    assert all((folder / file).exists() for file in made["autoload"]["files"])
-    php, = needs("php")
-    build([php, "-r", "require 'Pawl.php'; (new Pawl\\Client('fake:'))->add('x');"], folder)
+def test_composer_installs_the_folder(tmp_path):
+    php, composer = needs("php", "composer")
+    (tmp_path / "composer.json").write_text(json.dumps({
+        "require": {"pawl/pawl": "*"},
+        "repositories": [{"type": "path", "url": str(ROOT / "clients/php")}, {"packagist.org": False}]}))
+    build([composer, "install", "--no-interaction", "--no-plugins", "--quiet"], tmp_path,
+          COMPOSER_DISABLE_NETWORK="1", COMPOSER_HOME=str(tmp_path / "home"),
+          COMPOSER_ALLOW_SUPERUSER="1")
+    build([php, "-r", "require 'vendor/autoload.php'; (new Pawl\\Client('fake:'))->add('x');"], tmp_path)
+
+
+TYPED = """
+import { Client, Job, PawlError, Snooze, Worker } from 'pawl';
+const client = new Client('fake:', undefined, { tenant: 'a', retryFor: 1 });
+const id: string = await client.add('x', { a: 1 }, { priority: 7 });
+const ids: (string | null)[] = await client.addMany([{ type: 'x', payload: 'y' }]);
+const handler = async (job: Job) => {
+  job.progress(5);
+  if (job.cancelled) throw new Snooze(1);
+  return job.json().a;
+};
+await new Worker(client, { x: handler }, 2, { lease: 5 }).run();
+const state: string = (await client.wait(id, 1)).state;
+if (!state || !ids) throw new PawlError('odd', 'this cannot be', 500);
+"""
+
+
+def test_typescript_knows_the_types(tmp_path):
+    """And refuses what they do not allow."""
+    tsc, _ = needs("tsc", "node")
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules/pawl").symlink_to(ROOT / "clients/node")
+    (tmp_path / "good.mts").write_text(TYPED)
+    (tmp_path / "bad.mts").write_text(TYPED.replace("add('x'", "add(7"))
+    said = subprocess.run([tsc, "--noEmit", "--strict", "--target", "es2022", "--module", "node16",
+                           "--moduleResolution", "node16", "good.mts", "bad.mts"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=SECONDS)
+    assert [line[:11] for line in said.stdout.splitlines()] == ["bad.mts(4,3"], said
