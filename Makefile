@@ -10,6 +10,7 @@ RELEASE := build/release
 .PHONY: all run test bench bench-peers prove lint format check clean install deps hooks help
 
 all: ## build ./pawl and ./pawl-launch (optimised)
+	@scripts/web-deps
 	@scripts/configure release
 	@ninja -C $(RELEASE) -j $(JOBS) src/pawl src/pawl-launch
 	@install -m 755 $(RELEASE)/src/pawl $(RELEASE)/src/pawl-launch .

@@ -480,11 +480,6 @@ static void reply_text(Exchange *exchange, const char *text)
     exchange_reply(exchange, 200, "text/plain; charset=utf-8");
 }
 
-void api_root(Exchange *exchange)
-{
-    reply_text(exchange, "OK\n");
-}
-
 void api_livez(Exchange *exchange)
 {
     reply_text(exchange, "ok\n");

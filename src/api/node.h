@@ -10,7 +10,6 @@ void api_config_patch(Exchange *exchange);
 void api_stats(Exchange *exchange);
 void api_metrics(Exchange *exchange);
 void api_index(Exchange *exchange);
-void api_root(Exchange *exchange);
 void api_livez(Exchange *exchange);
 void api_readyz(Exchange *exchange);
 

@@ -136,6 +136,8 @@ static const Shape shapes[] = {
     { "Index", "{\"type\":\"object\",\"properties\":{\"version\":" STRING
                ",\"description\":" STRING
                ",\"paths\":{\"type\":\"array\",\"items\":" STRING "}}}" },
+    { "Me", "{\"type\":\"object\",\"properties\":{\"who\":" STRING ",\"tenant\":" STRING
+            ",\"scopes\":" TOKEN_SCOPES ",\"tokens\":" BOOL "}}" },
     { "OpenApi", "{\"type\":\"object\"}" },
     { "Lines", "{\"type\":\"string\",\"description\":\"one payload per line\"}" },
     { "HandlerList", LIST_OF("Handler") },

@@ -31,6 +31,7 @@
 #include "api/openapi.h"
 #include "api/processors.h"
 #include "api/series.h"
+#include "api/ui.h"
 
 #define API "/api/v1"
 #define LIST                                                                             \
@@ -290,7 +291,19 @@ const Route routes[] = {
     GET(API, SCOPE_NONE, api_index, "get_index", "Where to go from here", "", "Index"),
     GET(API "/", SCOPE_NONE, api_index, "get_index_too", "Where to go from here", "",
         "Index"),
-    GET("/", SCOPE_NONE, api_root, "get_root", "Answers OK", "*", NULL),
+    GET(API "/me", SCOPE_READ, api_me, "get_me", "Who asks, and what they may do",
+        "tenant", "Me"),
+    GET("/", SCOPE_NONE, api_root, "get_root",
+        "Answers OK; leads a browser to the dashboard", "*", NULL),
+    { METHOD_GET, SCOPE_NONE, "/ui", api_ui_slash, "get_ui_slash",
+      "Leads to the dashboard", "*", NULL, NULL, 307, 0 },
+    GET("/ui/", SCOPE_NONE, api_ui, "get_ui", "The dashboard", "*", NULL),
+    GET("/ui/{page}", SCOPE_NONE, api_ui, "get_ui_page",
+        "A page of the dashboard, or one of its files", "*", NULL),
+    GET("/ui/{page}/{name}", SCOPE_NONE, api_ui, "get_ui_thing",
+        "A page about one thing, or a file", "*", NULL),
+    GET("/ui/{page}/{name}/{part}", SCOPE_NONE, api_ui, "get_ui_part",
+        "A page about a part of one thing", "*", NULL),
     GET("/livez", SCOPE_NONE, api_livez, "get_livez", "The process lives", "*", NULL),
     GET("/readyz", SCOPE_NONE, api_readyz, "get_readyz", "Jobs are accepted", "*", NULL),
     GET("/healthz", SCOPE_NONE, api_readyz, "get_healthz", "As readyz", "*", NULL),

@@ -12,8 +12,8 @@
 
 /* Every status that an answer of ours can have. */
 static const unsigned statuses[] = {
-    200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413,
-    414, 415, 421, 422, 429, 431, 500, 501, 503, 504, 505,
+    200, 201, 202, 204, 304, 307, 400, 401, 403, 404, 405, 409,
+    413, 414, 415, 421, 422, 429, 431, 500, 501, 503, 504, 505,
 };
 #define STATUSES (sizeof statuses / sizeof *statuses)
 _Static_assert(STATUSES <= STATUS_SLOTS, "one slot per status");
@@ -55,6 +55,8 @@ static const char *reason(unsigned status)
         { 201, "Created" },
         { 202, "Accepted" },
         { 204, "No Content" },
+        { 304, "Not Modified" },
+        { 307, "Temporary Redirect" },
         { 400, "Bad Request" },
         { 401, "Unauthorized" },
         { 403, "Forbidden" },
@@ -120,13 +122,28 @@ static void add_length(Buf *out, size_t bytes)
     buf_add_text(out, "\r\n");
 }
 
+static bool is_bodiless(unsigned status)
+{
+    return status == 204 || status == 304;
+}
+
+/* Answers are of the moment, unless the handler says otherwise. */
+static void add_caching(const Exchange *exchange, Buf *out)
+{
+    for (size_t i = 0; i < exchange->header_count; i++)
+        if (strcmp(exchange->headers[i].name, "Cache-Control") == 0)
+            return;
+    buf_add_text(out, "Cache-Control: no-store\r\n");
+}
+
 static void add_headers(Conn *conn)
 {
     const Exchange *exchange = conn->exchange;
     Buf *out = &conn->reply;
     if (exchange->content_type)
         add_header(out, "Content-Type", exchange->content_type);
-    buf_add_text(out, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+    add_caching(exchange, out);
+    buf_add_text(out, "X-Content-Type-Options: nosniff\r\n");
     add_header(out, "Date", date_now(conn->listener));
     if (conn->close)
         buf_add_text(out, "Connection: close\r\n");
@@ -134,7 +151,7 @@ static void add_headers(Conn *conn)
         add_header(out, exchange->headers[i].name, exchange->headers[i].value);
     if (conn->chunked)
         buf_add_text(out, "Transfer-Encoding: chunked\r\n");
-    else if (!exchange->stream && exchange->status != 204)
+    else if (!exchange->stream && !is_bodiless(exchange->status))
         add_length(out, exchange->out.bytes);
     buf_add_text(out, "\r\n");
 }
@@ -144,7 +161,7 @@ void http_answer(Conn *conn)
     Exchange *exchange = conn->exchange;
     const Http *http = conn->listener->http;
     size_t bytes = exchange->out.bytes;
-    conn->no_body = conn->no_body || exchange->status == 204;
+    conn->no_body = conn->no_body || is_bodiless(exchange->status);
     conn->chunked = exchange->stream && !exchange->head.old;
     conn->close = conn->close || http->leaving || http->closing ||
                   (exchange->stream && exchange->head.old);
