@@ -139,7 +139,7 @@ class Http {
     return new Promise((resolve, reject) => {
       let sent = false;
       const failed = (why) => reject(new PawlError('daemon_unreachable',
-        `no answer: ${why.message}`, 0, { sent }));
+        `no answer: ${why.message}`, 0, { sent, kept: request.reusedSocket }));
       const request = this.kind.request({ ...this.where, method, path, headers,
         agent: fresh ? false : this.agent, timeout: this.timeout * 1000 }, (answer) => {
         const parts = [];
@@ -187,6 +187,8 @@ class Http {
         if (why.sent && !repeat) throw why;
         error = why;
         done ||= why.sent;
+        // The daemon may have hung up on a connection that had been kept: a new one at once.
+        if (why.kept) continue;
       }
       if (!error) return answer;
       if (!again(error) || (error.code === but && !done)) throw error;

@@ -53,10 +53,11 @@ class Error extends \RuntimeException
     }
 }
 
-// No answer. `sent` says that the request may have been carried out.
+// No answer. `sent` says that the request may have been carried out; `kept`, that it went over a
+// connection that had been kept open, which the daemon may have hung up meanwhile.
 class Unreachable extends Error
 {
-    public function __construct(string $detail, public bool $sent)
+    public function __construct(string $detail, public bool $sent, public bool $kept = false)
     {
         parent::__construct('daemon_unreachable', $detail);
     }
@@ -143,6 +144,7 @@ class Connection
 {
     public $stream = null;
     private string $target;
+    private bool $kept = false;
     private string $host = 'localhost';
 
     public function __construct(string $url, private float $timeout, private array $tls)
@@ -179,6 +181,7 @@ class Connection
 
     public function send(string $method, string $path, array $headers, ?string $body): void
     {
+        $this->kept = $this->stream !== null;
         $this->stream ??= $this->open();
         $head = "$method $path HTTP/1.1\r\nHost: {$this->host}\r\n";
         foreach ($headers as $name => $value) {
@@ -231,7 +234,7 @@ class Connection
     private function lost(string $why): never
     {
         $this->close();
-        throw new Unreachable("no answer: $why", true);
+        throw new Unreachable("no answer: $why", true, $this->kept);
     }
 
     private function line(): string
@@ -501,6 +504,9 @@ class Client
                     throw $why;
                 }
                 [$error, $wait, $done] = [$why, '', $done || $why->sent];
+                if ($why->kept) { // a new connection is tried at once
+                    continue;
+                }
             }
             if (!$error->again() || ($error->problem === $but && !$done)) {
                 throw $error;

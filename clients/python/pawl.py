@@ -60,11 +60,12 @@ class Error(Exception):
 
 
 class Unreachable(Error):
-    """No answer. `sent` says that the request may have been carried out."""
+    """No answer. `sent` says that the request may have been carried out; `kept`, that it went
+    over a connection that had been kept open, which the daemon may have hung up meanwhile."""
 
-    def __init__(self, detail, sent):
+    def __init__(self, detail, sent, kept=False):
         super().__init__("daemon_unreachable", detail)
-        self.sent = sent
+        self.sent, self.kept = sent, kept
 
 
 class Outcome(Exception):
@@ -159,7 +160,7 @@ class _Http:
     def once(self, method, path, body, headers):
         """(status, headers, body) of one try."""
         conn = getattr(self._local, "conn", None)
-        sent = False
+        sent, kept = False, conn is not None
         try:
             if conn is None:
                 conn = self._local.conn = self._connect()
@@ -170,7 +171,7 @@ class _Http:
             return answer.status, answer.headers, answer.read()
         except (OSError, http.client.HTTPException) as why:
             self.close()
-            raise Unreachable(f"no answer: {why or type(why).__name__}", sent) from why
+            raise Unreachable(f"no answer: {why or type(why).__name__}", sent, kept) from why
 
     def close(self):
         conn = getattr(self._local, "conn", None)
@@ -203,6 +204,8 @@ class _Http:
                 if why.sent and not repeat:
                     raise
                 error, wait, done = why, None, done or why.sent
+                if why.kept: # a new connection has none of its own
+                    continue
             if error is None:
                 return status, data
             if not _again(error) or (error.code == but and not done):

@@ -46,13 +46,14 @@ module Pawl
     end
   end
 
-  # No answer. `sent` says that the request may have been carried out.
+  # No answer. `sent` says that the request may have been carried out; `kept`, that it went over
+  # a connection that had been kept open, which the daemon may have hung up meanwhile.
   class Unreachable < Error
-    attr_reader :sent
+    attr_reader :sent, :kept
 
-    def initialize(detail, sent)
+    def initialize(detail, sent, kept = false)
       super("daemon_unreachable", detail)
-      @sent = sent
+      @sent, @kept = sent, kept
     end
 
     def again?
@@ -153,6 +154,7 @@ module Pawl
     # [status, headers, body]; Unreachable if there is none.
     def call(method, path, headers, body)
       sent = false
+      kept = !@io.nil?
       Timeout.timeout(@timeout) do
         @io ||= @open.call
         sent = true
@@ -165,7 +167,7 @@ module Pawl
       end
     rescue SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError, Timeout::Error => e
       close
-      raise Unreachable.new("no answer: #{e.message}", sent)
+      raise Unreachable.new("no answer: #{e.message}", sent, kept)
     end
 
     def close
@@ -385,6 +387,7 @@ module Pawl
           raise if e.sent && !repeat
 
           error, wait, done = e, nil, done || e.sent
+          next if e.kept # a new connection is tried at once
         end
         raise error if !error.again? || (error.code == but && !done)
 

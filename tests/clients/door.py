@@ -11,7 +11,8 @@ COPIED = ("Content-Type", "Idempotency-Key", "Authorization")
 
 class Door:
     """`todo` has what becomes of the next requests that are POSTs to /api/v1/jobs, in order:
-    "lose" lets the daemon do it and hangs up; (status, headers, body) is answered instead;
+    "lose" lets the daemon do it and hangs up, "last" answers and hangs up then, without
+    saying so before; (status, headers, body) is answered instead;
     None, or nothing left, is the daemon's own answer. `seen` has (when, key) of each.
     `others` and `asked` are the same for further paths, such as /claims/finish."""
 
@@ -53,6 +54,7 @@ class Door:
                 if todo == "lose":
                     self.close_connection = True
                     return
+                self.close_connection = todo == "last"
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -268,6 +268,15 @@ def test_a_lost_answer_adds_nothing_twice(world):
     assert client.add("echo", text="mine", key="order-17") == other
 
 
+def test_a_connection_that_was_hung_up_is_no_failure(world):
+    """The daemon hangs up on who is silent for a minute: that is not trouble to wait for."""
+    door = world.door()
+    client = world.client(door.url, retry_for=0)
+    door.todo = ["last", "last"]
+    assert len({client.add("echo", text=f"{n}") for n in range(3)}) == 3
+    assert world.count() == 3
+
+
 def test_retry_after_is_obeyed(world):
     door = world.door()
     client = world.client(door.url)
