@@ -149,7 +149,8 @@ static void write_definition(Audit *audit, Batch *batch, const Call *call, size_
     if (!audit_watches(op.table, &kind))
         return;
     const Known *known = map_find(&audit->known, what_hash(op.table, op.tenant, op.key));
-    Slice value = op.kind == OP_PUT ? op.value : (Slice){ NULL, 0 };
+    bool puts = op.kind == OP_PUT && !audit_is_mark(op.table, op.value);
+    Slice value = puts ? op.value : (Slice){ NULL, 0 };
     if (known)
         audit_definition_json(&before, op.table, op.key, buf_slice(&known->value));
     audit_definition_json(&after, op.table, op.key, value);

@@ -20,6 +20,7 @@
 #include "model/resource_json.h"
 #include "model/schedule_json.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -262,6 +263,22 @@ bool audit_watches(Slice table, const char **out_kind)
     const struct Watched *found = find(table);
     *out_kind = found ? found->kind : NULL;
     return found != NULL;
+}
+
+bool audit_is_mark(Slice table, Slice value)
+{
+    Handler handler;
+    return slice_is(table, HANDLER_TABLE) && !handler_unpack(value, &handler) &&
+           handler.deleted;
+}
+
+void audit_kinds(const char *out_words[AUDIT_KINDS_MAX + 1])
+{
+    static_assert(WATCHED < AUDIT_KINDS_MAX, "there is room for all and for jobs");
+    for (size_t i = 0; i < WATCHED; i++)
+        out_words[i] = watched[i].kind;
+    out_words[WATCHED] = "job";
+    out_words[WATCHED + 1] = NULL;
 }
 
 void audit_definition_json(Buf *out, Slice table, Slice key, Slice value)

@@ -45,6 +45,13 @@ Slice audit_key(int64_t wall_ms, unsigned node, unsigned sequence,
 /* Whether changes of a table of definitions are remembered; a word for its things. */
 bool audit_watches(Slice table, const char **out_kind);
 
+/* Whether a definition is only the mark that something was deleted. */
+bool audit_is_mark(Slice table, Slice value);
+
+/* The kinds of rows, as a list ended by NULL of at most AUDIT_KINDS_MAX words. */
+#define AUDIT_KINDS_MAX 32
+void audit_kinds(const char *out_words[AUDIT_KINDS_MAX + 1]);
+
 /* What a definition says, as JSON without secrets: hashes of tokens and values of
  * variables are left out. Nothing for one that cannot be read. */
 void audit_definition_json(Buf *out, Slice table, Slice key, Slice value);

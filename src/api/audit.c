@@ -6,9 +6,13 @@
 #include "access/audit_row.h"
 #include "api/common.h"
 #include "base/text.h"
+#include "core/event.h"
 #include "model/job_json.h"
+#include "pipeline/processor/signals.h"
 
 #include <stdio.h>
+
+#define ACTIONS_MAX (8 + ACTIONS + SIGNALS)
 
 typedef struct Kept {
     Slice key;
@@ -122,8 +126,45 @@ static void rows_read(Exchange *exchange, Call *call)
         exchange_reply_json(exchange, 200);
 }
 
+/* Every word that stands in a row's `action`. */
+static void actions(const char *out_words[ACTIONS_MAX + 1])
+{
+    static const char *const others[] = { "put",     "delete", "add",
+                                          "trigger", "drain",  "test" };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        out_words[count++] = others[i];
+    for (Action action = 0; action < ACTIONS; action++)
+        out_words[count++] = action_name(action);
+    for (SignalKind kind = 0; kind < SIGNALS; kind++)
+        if (signal_changes(kind))
+            out_words[count++] = signal_name(kind);
+    out_words[count] = NULL;
+}
+
+/* False: refused. A word that no row has would look like a quiet day. */
+static bool is_word(Exchange *exchange, const char *param, const char *const *words)
+{
+    Slice value = exchange_param(exchange, param);
+    for (size_t i = 0; words[i]; i++)
+        if (!value.data || slice_is(value, words[i]))
+            return true;
+    const char *nearest = nearest_word(value, words);
+    exchange_refuse(exchange, "invalid_value", "no %s is called '%.64s'%s%s%s", param,
+                    slice_cstr(&exchange->arena, value),
+                    nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                    nearest ? "'?" : "");
+    return false;
+}
+
 void api_audit(Exchange *exchange)
 {
+    const char *kinds[AUDIT_KINDS_MAX + 1];
+    const char *words[ACTIONS_MAX + 1];
+    audit_kinds(kinds);
+    actions(words);
+    if (!is_word(exchange, "kind", kinds) || !is_word(exchange, "action", words))
+        return;
     Asking *asking = ARENA_NEW(&exchange->arena, Asking);
     if (!api_list_page(exchange, &asking->page))
         return;

@@ -3,7 +3,10 @@
 #include "cli/command.h"
 
 #include "cli/client.h"
+#include "cli/print/safe.h"
 #include "cli/print/table.h"
+
+#define CHANGES_WIDTH 72
 
 static const Column columns[] = {
     { .title = "AT" },     { .title = "WHO" },
@@ -12,17 +15,44 @@ static const Column columns[] = {
     { .title = "TARGET" }, { .title = "BECAME", .wide = true },
 };
 
+/* field=value of what is not as before, as far as a line goes; --json has all of it. */
+static void add_changes(Table *table, const Doc *before, const Doc *after)
+{
+    Buf changes = { 0 };
+    for (const Doc *field = doc_first(after); field; field = doc_next(field)) {
+        Arena arena = { 0 };
+        Buf now = { 0 };
+        Buf then = { 0 };
+        const Doc *old = doc_get(before, slice_cstr(&arena, doc_key(field)));
+        doc_show_setting(field, &now);
+        if (old)
+            doc_show_setting(old, &then);
+        bool same =
+            old ? slice_equal(buf_slice(&now), buf_slice(&then)) : doc_is_null(field);
+        if (!same)
+            buf_printf(&changes, "%s" SLICE_FMT "=" SLICE_FMT, changes.bytes ? " " : "",
+                       SLICE_ARG(doc_key(field)), SLICE_ARG(buf_slice(&now)));
+        buf_done(&now);
+        buf_done(&then);
+        arena_done(&arena);
+    }
+    Buf safe = { 0 };
+    safe_add(&safe, buf_slice(&changes));
+    Slice line = buf_slice(&safe);
+    line.bytes = safe_fit(line, CHANGES_WIDTH);
+    table_addf(table, COLOUR_PLAIN, SLICE_FMT "%s", SLICE_ARG(line),
+               line.bytes < safe.bytes ? "..." : "");
+    buf_done(&safe);
+    buf_done(&changes);
+}
+
 static void add_row(Table *table, const Doc *row)
 {
     static const char *const texts[] = { "at",   "who",    "from",  "action",
                                          "kind", "tenant", "target" };
-    Buf after = { 0 };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         table_add(table, COLOUR_PLAIN, doc_text(row, texts[i]));
-    if (!doc_is_null(doc_get(row, "after")))
-        doc_write(doc_get(row, "after"), &after);
-    table_add(table, COLOUR_PLAIN, buf_slice(&after));
-    buf_done(&after);
+    add_changes(table, doc_get(row, "before"), doc_get(row, "after"));
 }
 
 static void make_path(const Cli *cli, Buf *path)
