@@ -2,6 +2,7 @@
 /* door_fake.c - see door_fake.h. */
 #include "testing/door_fake.h"
 
+#include "config/in_force.h"
 #include "config/settings.h"
 #include "model/claim_token.h"
 #include "pipeline/processor/signals.h"
@@ -390,6 +391,11 @@ Node *daemon_node(Daemon *daemon)
 const Metrics *daemon_metrics(const Daemon *daemon)
 {
     return daemon->metrics;
+}
+
+void daemon_in_force(const Daemon *daemon, InForce *out)
+{
+    *out = (InForce){ .settings = daemon_first_settings(daemon) };
 }
 
 const NodeSettings *daemon_first_settings(const Daemon *daemon)

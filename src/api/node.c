@@ -6,6 +6,7 @@
 #include "api/processors.h"
 #include "api/routes.h"
 #include "base/text.h"
+#include "config/in_force.h"
 #include "config/settings.h"
 #include "http/http.h"
 #include "intake/settings_xml.h"
@@ -52,6 +53,21 @@ static void look_at_config(Call *call, Daemon *daemon)
     json_object(&json, NULL);
     settings_json(&json, node_settings(daemon_node(daemon)));
     json_object_end(&json);
+}
+
+static void look_at_values(Call *call, Daemon *daemon)
+{
+    InForce from;
+    JsonOut json = exchange_json(call->context);
+    daemon_in_force(daemon, &from);
+    json_object(&json, NULL);
+    in_force_json(&json, &from);
+    json_object_end(&json);
+}
+
+void api_config_values(Exchange *exchange)
+{
+    look(exchange, look_at_values, reply_out);
 }
 
 /* As JSON, or as 000's <batch-config>. */

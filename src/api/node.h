@@ -6,6 +6,7 @@
 #include "http/exchange.h"
 
 void api_config_get(Exchange *exchange);
+void api_config_values(Exchange *exchange);
 void api_config_patch(Exchange *exchange);
 void api_stats(Exchange *exchange);
 void api_metrics(Exchange *exchange);

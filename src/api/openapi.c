@@ -213,6 +213,10 @@ static const Shape shapes[] = {
                    ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER
                    ",\"max_requests\":" NUMBER ",\"max_bytes\":" NUMBER "}}" },
     { "TenantList", LIST_OF("Tenant") },
+    { "ConfigValues", "{\"type\":\"object\",\"additionalProperties\":{\"type\":"
+                      "\"object\",\"properties\":{"
+                      "\"value\":" STRING ",\"origin\":" STRING ",\"setting\":" STRING
+                      ",\"configured\":" STRING "}}}" },
     { "AuditRow",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"at\":" TIME0
       ",\"who\":" STRING ",\"from\":" STRING ",\"action\":" STRING ",\"kind\":" STRING

@@ -417,11 +417,15 @@ const Command commands[] = {
         .summary = "show and change settings",
         .usage = "show | get [KEY...] | set KEY=VALUE | import FILE | export",
         .example = "pawl config set max_concurrent_jobs=8\npawl config show --origin",
-        .detail = "get and set are about the settings of the running daemon, which it "
-                  "keeps. show is about the configuration file, the environment and the "
-                  "defaults: what a daemon that is started now would take. export prints "
-                  "000's settings as a <batch-config> document, and import takes one, or "
-                  "part of one.",
+        .detail =
+            "show tells every value that is in force in the daemon, and with --origin "
+            "where it comes from: file and line, environment, option, default, or "
+            "pawl config set. Without a daemon: what one that is started now would "
+            "have. set changes a setting at once and keeps it: it wins over the file "
+            "until it is set to null. A setting may be named as in the file "
+            "(daemon.slots) or as the API does (max_concurrent_jobs). export prints "
+            "the settings as a <batch-config> XML document, and import takes one, or "
+            "part of one.",
         .options = { config_options },
         .operand = OPERAND_WORDS,
         .operand_words = "show get set import export",

@@ -150,14 +150,21 @@ void doc_show(const Doc *value, Buf *out)
         doc_write(value, out);
 }
 
-void doc_show_setting(const Doc *value, Buf *out)
+void setting_show(Slice text, Buf *out)
 {
-    Slice text = doc_as_text(value);
     int64_t duration_ms;
     char human[DURATION_TEXT_BYTES];
     if (slice_starts(text, SLICE_LITERAL("P")) &&
         !duration_parse(text, &duration_ms, NULL))
         buf_add_text(out, duration_human(duration_ms, human));
+    else
+        buf_add_slice(out, text);
+}
+
+void doc_show_setting(const Doc *value, Buf *out)
+{
+    if (doc_is_text(value))
+        setting_show(doc_as_text(value), out);
     else
         doc_show(value, out);
 }

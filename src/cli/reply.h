@@ -50,5 +50,6 @@ void doc_show(const Doc *value, Buf *out);
 
 /* The same for what may be a duration: PT1H30M as 1h30m. */
 void doc_show_setting(const Doc *value, Buf *out);
+void setting_show(Slice text, Buf *out);
 
 #endif

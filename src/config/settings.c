@@ -92,11 +92,18 @@ static bool same_name(Slice name, const char *known)
     return true;
 }
 
+/* daemon.slots is max_concurrent_jobs: who has read the file knows it by that name. */
+static bool is_key(Slice name, ConfigKey key)
+{
+    char text[CONFIG_NAME_BYTES];
+    return key != CONFIG_KEYS && slice_is(name, config_name(key, text));
+}
+
 const Setting *setting_find(Slice name, Error *why)
 {
     const char *names[SETTINGS + 1] = { NULL };
     for (size_t i = 0; i < SETTINGS; i++) {
-        if (same_name(name, table[i].name))
+        if (same_name(name, table[i].name) || is_key(name, table[i].key))
             return &table[i];
         names[i] = table[i].name;
     }

@@ -4,7 +4,7 @@
  * They live in the store as definitions of table SETTINGS_TABLE, name and text; a stored
  * one wins over the first value, which the configuration gives. One table has name, rule
  * and place in NodeSettings of each; its defaults are node_settings_default(). Names may
- * be written with dashes too, as in 000's documents. */
+ * be written with dashes too, as in 000's documents, or as the key of the file. */
 #ifndef CONFIG_SETTINGS_H
 #define CONFIG_SETTINGS_H
 

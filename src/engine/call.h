@@ -91,6 +91,10 @@ const struct Metrics *daemon_metrics(const Daemon *daemon);
 /* The settings as the configuration gives them: what a setting goes back to. */
 const NodeSettings *daemon_first_settings(const Daemon *daemon);
 
+/* For look(): every value that is in force, see in_force.h. */
+struct InForce;
+void daemon_in_force(const Daemon *daemon, struct InForce *out);
+
 /* Whether the configuration file has this definition: then no call changes it. Any
  * thread. */
 bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key);

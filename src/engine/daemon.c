@@ -11,6 +11,7 @@
 #include "cluster/offline_start.h"
 #include "cluster/remote_events.h"
 #include "cluster/remote_order.h"
+#include "config/in_force.h"
 #include "config/settings.h"
 #include "engine/claim_key.h"
 #include "engine/leftovers.h"
@@ -114,6 +115,14 @@ void daemon_event_sources(Daemon *daemon, EventSources *out)
 const NodeSettings *daemon_first_settings(const Daemon *daemon)
 {
     return &daemon->node_first;
+}
+
+void daemon_in_force(const Daemon *daemon, InForce *out)
+{
+    *out = (InForce){ .config = daemon->options.config,
+                      .settings = node_settings(daemon->node),
+                      .stored = daemon->settings_stored,
+                      .url_shown = store_url_shown };
 }
 
 bool daemon_declared(const Daemon *daemon, Slice table, Slice tenant, Slice key)

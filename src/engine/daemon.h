@@ -38,9 +38,12 @@ typedef struct DaemonOptions {
     bool legacy;      /* 002's first paths too */
     bool private_one; /* leaves after private_idle_ms with nothing unfinished */
     int64_t private_idle_ms;
-    /* SIGHUP: the configuration's settings anew; false leaves everything as it is. */
-    bool (*reload)(void *context, NodeSettings *settings);
+    /* SIGHUP: the configuration's settings anew; false leaves everything as it is. Bits
+     * in `stored` (setting_bit) tell which an API call has set: those stay as they are.
+     */
+    bool (*reload)(void *context, uint32_t stored, NodeSettings *settings);
     void *reload_context;
+    const struct Config *config; /* what a reload changes in place; NULL: not known */
     /* The first of the definitions in the configuration file (declare.h); looked at again
      * after each reload that was taken. NULL: none. */
     Declared *const *declared;

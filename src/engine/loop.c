@@ -170,7 +170,8 @@ static void reload(Daemon *daemon)
     NodeSettings first;
     daemon->hangup = false;
     if (!daemon->options.reload ||
-        !daemon->options.reload(daemon->options.reload_context, &first))
+        !daemon->options.reload(daemon->options.reload_context, daemon->settings_stored,
+                                &first))
         return;
     daemon->node_first = first;
     settings_first(&settings, &first, daemon->settings_stored);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cluster/cluster.h"
 #include "config/config.h"
+#include "config/in_force.h"
 #include "engine/daemon.h"
 #include "http/tls.h"
 
@@ -161,21 +162,29 @@ typedef struct Reload {
     Config *config;
 } Reload;
 
-static void log_changes(const ConfigDiff *diff)
+/* A setting that an API call has set wins over the file: nothing comes of the change. */
+static void log_changes(const ConfigDiff *diff, uint32_t stored)
 {
     for (size_t i = 0; i < diff->count; i++) {
         char name[CONFIG_NAME_BYTES];
+        char applied[120] = "applied=true";
         const ConfigChange *change = &diff->changes[i];
+        const Setting *setting = in_force_setting(change->key);
+        if (!change->live)
+            snprintf(applied, sizeof applied, "applied=false needs=restart");
+        else if (setting && (stored & setting_bit(slice_text(setting->name))))
+            snprintf(applied, sizeof applied,
+                     "applied=false msg=\"`pawl config set %s` is in force\"",
+                     setting->name);
         log_event(LOG_INFO, "config.reloaded", "key=%s before=%s after=%s %s",
                   config_name(change->key, name), LOG_QUOTED(change->before),
-                  LOG_QUOTED(change->after),
-                  change->live ? "applied=true" : "applied=false needs=restart");
+                  LOG_QUOTED(change->after), applied);
     }
 }
 
 /* SIGHUP: all or nothing. Settings that were changed through the API live in the store
  * and are applied over these at the next start. */
-static bool reload(void *context, NodeSettings *settings)
+static bool reload(void *context, uint32_t stored, NodeSettings *settings)
 {
     Reload *reload = context;
     Config loaded;
@@ -187,7 +196,7 @@ static bool reload(void *context, NodeSettings *settings)
     }
     ConfigDiff diff;
     config_diff(reload->config, &loaded, &diff);
-    log_changes(&diff);
+    log_changes(&diff, stored);
     if (!diff.count)
         log_event(LOG_INFO, "config.unchanged", "msg=\"nothing to apply\"");
     config_diff_done(&diff);
@@ -310,6 +319,7 @@ static int serve(const ServeOptions *options, Config *config)
     daemon_with.private_one = options->private_one;
     daemon_with.private_idle_ms = PRIVATE_IDLE_MS;
     daemon_with.reload = reload;
+    daemon_with.config = config;
     daemon_with.reload_context = &context;
     daemon_with.declared = &config->declared;
     Err err = open_daemon(&daemon_with, false, &daemon, &why);

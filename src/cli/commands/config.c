@@ -28,13 +28,25 @@ static Slice setting_name(Arena *arena, Slice typed)
     return slice_text(name);
 }
 
-/* The configuration as the file, the environment and the defaults give it. */
+/* Every value: as the daemon that answers has it, or, without one, as the file, the
+ * environment and the defaults give it. */
 typedef struct Rows {
     bool origin;
     Table table;
     Buf items;
     JsonOut json;
 } Rows;
+
+static void add_value_row(Rows *rows, Slice key, Slice value, Slice origin)
+{
+    Buf text = { 0 };
+    setting_show(value, &text);
+    table_add(&rows->table, COLOUR_PLAIN, key);
+    table_add(&rows->table, COLOUR_PLAIN, buf_slice(&text));
+    if (rows->origin)
+        table_add(&rows->table, COLOUR_DIM, origin);
+    buf_done(&text);
+}
 
 static void take_row(void *context, const char *key, const char *value,
                      const char *origin)
@@ -44,10 +56,59 @@ static void take_row(void *context, const char *key, const char *value,
     json_cstr(&rows->json, "value", value);
     json_cstr(&rows->json, "origin", origin);
     json_object_end(&rows->json);
-    table_add(&rows->table, COLOUR_PLAIN, slice_text(key));
-    table_add(&rows->table, COLOUR_PLAIN, slice_text(value));
-    if (rows->origin)
-        table_add(&rows->table, COLOUR_DIM, slice_text(origin));
+    add_value_row(rows, slice_text(key), slice_text(value), slice_text(origin));
+}
+
+/* A setting that was set has the name to set it by, and what it hides. */
+static void take_running(Rows *rows, const Doc *row)
+{
+    Buf origin = { 0 };
+    Slice configured = doc_text(row, "configured");
+    buf_add_slice(&origin, doc_text(row, "origin"));
+    if (doc_get(row, "configured"))
+        buf_printf(&origin, " " SLICE_FMT " (else " SLICE_FMT ")",
+                   SLICE_ARG(doc_text(row, "setting")), SLICE_ARG(configured));
+    add_value_row(rows, doc_key(row), doc_text(row, "value"), buf_slice(&origin));
+    buf_done(&origin);
+}
+
+/* The daemon's own words; *out_none: no daemon answers. */
+static int show_running(Cli *cli, Rows *rows, bool *out_none)
+{
+    Response response = { 0 };
+    Doc *values = NULL;
+    Error why;
+    Request request = { .method = "GET", .path = CONFIG_PATH "/values" };
+    Err err = client_call(&cli->client, &request, &response, &why);
+    *out_none = err == ERR_UNAVAILABLE && !cli->server_named;
+    int code = CLI_DONE;
+    if (err && !*out_none)
+        code = cli_fail_call(cli, err, &why);
+    else if (!err && response.status != 200)
+        code = cli_fail_response(cli, &response);
+    else if (!err && !doc_parse(buf_slice(&response.body), &values, NULL))
+        for (const Doc *row = doc_first(values); row; row = doc_next(row))
+            take_running(rows, row);
+    if (values)
+        buf_add_slice(&rows->items, buf_slice(&response.body));
+    if (values)
+        doc_free(values);
+    response_done(&response);
+    return code;
+}
+
+static int show_file(Cli *cli, Rows *rows)
+{
+    Error why;
+    if (!cli->hooks->config)
+        return cli_fail(cli, (Fault){ CLI_FAILED, "unsupported", NULL },
+                        "this build has no daemon");
+    if (!cli->json)
+        cli_note("no daemon answers; this is what one that is started now would have");
+    json_object(&rows->json, NULL);
+    Err err = cli->hooks->config(args_value(&cli->args, "data"), take_row, rows, &why);
+    json_object_end(&rows->json);
+    return err ? cli_misused(cli, &why) : CLI_DONE;
 }
 
 static int show(Cli *cli)
@@ -55,26 +116,25 @@ static int show(Cli *cli)
     static const Column columns[] = { { .title = "KEY" },
                                       { .title = "VALUE" },
                                       { .title = "ORIGIN" } };
-    Error why;
-    if (!cli->hooks->config)
-        return cli_fail(cli, (Fault){ CLI_FAILED, "unsupported", NULL },
-                        "this build has no daemon");
+    bool none = false;
     Rows rows = { .origin = args_flag(&cli->args, "origin") };
     rows.json.out = &rows.items;
     table_init(&rows.table, columns, rows.origin ? 3 : 2);
-    json_object(&rows.json, NULL);
-    Err err = cli->hooks->config(args_value(&cli->args, "data"), take_row, &rows, &why);
-    json_object_end(&rows.json);
+    int code = cli_connect(cli);
+    if (!code)
+        code = show_running(cli, &rows, &none);
+    if (none)
+        code = show_file(cli, &rows);
     Buf out = { 0 };
-    if (!err && cli->json)
+    if (!code && cli->json)
         cli_print_json(buf_slice(&rows.items));
-    else if (!err)
+    else if (!code)
         table_print(&rows.table, &cli->out, &out);
     cli_print(&out);
     buf_done(&out);
     table_done(&rows.table);
     buf_done(&rows.items);
-    return err ? cli_misused(cli, &why) : CLI_DONE;
+    return code;
 }
 
 /* All settings of the running daemon. */
@@ -113,12 +173,18 @@ static int get(Cli *cli)
     Doc *config = NULL;
     Arena arena = { 0 };
     Buf out = { 0 };
+    Doc *values = NULL;
+    bool keys = false;
+    for (size_t i = 1; i < cli->args.operand_count; i++)
+        keys = keys || strchr(cli->args.operands[i], '.');
     int code = cli_get(cli, CONFIG_PATH, &config);
-    if (code)
-        return code;
+    if (!code && keys)
+        code = cli_get(cli, CONFIG_PATH "/values", &values);
     for (size_t i = 1; i < cli->args.operand_count && !code; i++) {
         Slice name = setting_name(&arena, slice_text(cli->args.operands[i]));
         const Doc *value = doc_get(config, name.data);
+        if (!value) /* the name that the file has for it */
+            value = doc_get(doc_get(values, name.data), "value");
         if (!value)
             code = cli_fail(cli,
                             (Fault){ CLI_NOT_FOUND, "setting_not_found",
@@ -133,6 +199,7 @@ static int get(Cli *cli)
     if (!code)
         cli_print(&out);
     doc_free(config);
+    doc_free(values);
     arena_done(&arena);
     buf_done(&out);
     return code;
@@ -161,7 +228,7 @@ static int set(Cli *cli)
     char **words = cli->args.operands + 1;
     size_t count = cli->args.operand_count - 1;
     const char *sample = "for example: pawl config set max_concurrent_jobs=8";
-    int code = count ? CLI_DONE : cli_fail(cli, usage(sample), "set what?");
+    int code = count ? CLI_DONE : cli_fail(cli, usage(sample), "nothing to change");
     /* KEY VALUE is understood too when it is all there is. */
     if (count == 2 && !strchr(words[0], '=')) {
         add_value(&json, setting_name(&arena, slice_text(words[0])),
@@ -185,6 +252,8 @@ static int set(Cli *cli)
         code = cli_call(cli, &request, &response);
     if (!code && cli->json)
         cli_print_json(buf_slice(&response.body));
+    else if (!code)
+        puts("settings changed; show them: pawl config get");
     response_done(&response);
     buf_done(&body);
     arena_done(&arena);
