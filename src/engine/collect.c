@@ -203,7 +203,8 @@ static void applied_up_to(Daemon *daemon, uint64_t position)
 static void take_keeper_news(Daemon *daemon, const IngestNews *news)
 {
     daemon->store_failing = news->err != ERR_OK;
-    daemon->store_full = news->err == ERR_FULL;
+    /* The disk of a shared store is another one: then the journal has room as before. */
+    daemon->store_full = news->err == ERR_FULL && !daemon->store->kind->shared;
     if (news->lost)
         cluster_refused(daemon);
     if (news->refused && !daemon->cluster_link)
@@ -600,21 +601,35 @@ static void take_runner(Daemon *daemon)
         take_news_of_one(daemon, (RunNews *)(void *)mail);
 }
 
-/* A data directory that was moved or removed under us keeps nothing for the next start:
- * from then on nothing new may be acknowledged. */
-static void look_at_data(Daemon *daemon, Now now)
+#define DATA_LOOK_MS 100
+
+/* What of the data directory is not where the next start would look for it; NULL: all of
+ * it is there. */
+static const char *what_is_gone(Daemon *daemon)
 {
     struct stat status;
+    if (stat(daemon->data_dir, &status) || status.st_ino != daemon->data_inode ||
+        status.st_dev != daemon->data_device)
+        return "it";
+    const Store *store = daemon->store;
+    if (store->kind->there && !store->kind->there(daemon->store))
+        return "the store in it";
+    return journal_there(daemon->journal) ? NULL : "a journal segment in it";
+}
+
+/* A data directory that was moved or removed under us, or a part of it, keeps nothing for
+ * the next start: from then on nothing new may be acknowledged. */
+static void look_at_data(Daemon *daemon, Now now)
+{
     if (now.boot_ms < daemon->data_look_boot)
         return;
-    daemon->data_look_boot = now.boot_ms + MS_PER_S;
-    bool gone = stat(daemon->data_dir, &status) || status.st_ino != daemon->data_inode ||
-                status.st_dev != daemon->data_device;
+    daemon->data_look_boot = now.boot_ms + DATA_LOOK_MS;
+    const char *gone = what_is_gone(daemon);
     if (gone && !daemon->data_gone)
         log_event(LOG_ERROR, "daemon.data_gone",
-                  "msg=\"%s is not there any more; nothing is accepted\"",
-                  daemon->data_dir);
-    daemon->data_gone = gone;
+                  "data=%s msg=\"%s is not there any more; nothing is accepted\"",
+                  daemon->data_dir, gone);
+    daemon->data_gone = gone != NULL;
 }
 
 static void take_room(Daemon *daemon)

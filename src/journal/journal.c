@@ -294,6 +294,22 @@ bool journal_full(Journal *journal)
     return full;
 }
 
+bool journal_there(Journal *journal)
+{
+    struct stat status;
+    char name[SEGMENT_NAME_BYTES];
+    bool there = true;
+    pthread_mutex_lock(&journal->lock);
+    for (size_t i = journal->row_count; there && i > 0; i--) {
+        const SegmentRow *row = &journal->rows[i - 1];
+        if (row->trimmed_ms != TIME_NEVER)
+            break; /* the store has it, and those before */
+        there = !fstatat(journal->dir_fd, segment_name(row->start, name), &status, 0);
+    }
+    pthread_mutex_unlock(&journal->lock);
+    return there;
+}
+
 void journal_stats(Journal *journal, JournalStats *out)
 {
     pthread_mutex_lock(&journal->lock);

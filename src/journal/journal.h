@@ -76,6 +76,9 @@ MUST_CHECK Err journal_make_room(Journal *journal, uint64_t bytes, int64_t timeo
 /* The disk refused room and has given none since. It is asked again every second. */
 bool journal_full(Journal *journal);
 
+/* Whether the segments that a start would need are where it would look for them. */
+bool journal_there(Journal *journal);
+
 typedef struct JournalStats {
     uint64_t records; /* appended */
     uint64_t bytes;

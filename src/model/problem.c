@@ -120,6 +120,8 @@ static const ProblemKind kinds[] = {
     { "quota_exceeded", 429, "The tenant has as much as it may have", "try again later" },
     /* Not the client's doing. */
     { "internal_error", 500, "Something went wrong inside", "see the daemon's log" },
+    { "store_damaged", 500, "It is damaged in the store",
+      "go back to a copy; the daemon's log names what is damaged" },
     { "not_implemented", 501, "This is not implemented", "" },
     { "version_not_supported", 505, "This version of HTTP is not spoken here",
       "use HTTP/1.1" },
@@ -155,8 +157,9 @@ const char *problem_code(Err err)
     switch (err) {
     case ERR_OK:
     case ERR_IO:
-    case ERR_CORRUPT:
         return "internal_error";
+    case ERR_CORRUPT:
+        return "store_damaged";
     case ERR_INVALID:
         return "invalid_value";
     case ERR_NOT_FOUND:

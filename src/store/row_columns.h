@@ -25,11 +25,14 @@ static inline int count_state(unsigned count)
 
 /* A row with what is only known at rest. */
 typedef struct RowColumns {
-    Row row;       /* row.job's cold fields are empty unless `opened` */
-    Slice spec;    /* the cold fields, packed */
-    bool opened;   /* they are in row.job; spec no longer counts */
-    bool apart;    /* the payload is in its own table */
-    uint32_t lane; /* as saved; 0: not yet */
+    Row row;              /* row.job's cold fields are empty unless `opened` */
+    Slice spec;           /* the cold fields, packed */
+    bool opened;          /* they are in row.job; spec no longer counts */
+    bool apart;           /* the payload is in its own table */
+    bool damaged;         /* it is not as it was written: see sum.h */
+    uint32_t lane;        /* as saved; 0: not yet */
+    uint32_t type;        /* likewise */
+    uint32_t payload_sum; /* of its payload, if that did not change; 0: unknown */
 } RowColumns;
 
 /* Unpacks the cold fields; the spec must live as long as the row. ERR_CORRUPT if they

@@ -150,6 +150,10 @@ typedef struct StoreKind {
      * true at once if one came since the last call. NULL: a store without hints; whoever
      * waits must poll in any case. */
     bool (*watch)(Store *store, uint32_t node, int timeout_ms);
+
+    /* Whether its file is still the one that was opened, where others would find it. Any
+     * thread. NULL: it has none. */
+    bool (*there)(Store *store);
 } StoreKind;
 
 struct Store {

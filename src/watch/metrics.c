@@ -3,6 +3,7 @@
 #include "watch/metrics.h"
 
 #include "base/map.h"
+#include "store/damage.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -307,6 +308,8 @@ void metrics_write(Buf *out, const Metrics *metrics, const NodeFacts *node)
             (double)node->late);
     gauge(out, "pawl_journal_lag_bytes", "journal bytes that the store does not have",
           (double)metrics->journal_lag_bytes);
+    gauge(out, "pawl_store_damaged_jobs", "jobs whose rows are not as they were written",
+          (double)damage_count());
 }
 
 /* --- From the store ------------------------------------------------------------------

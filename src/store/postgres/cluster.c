@@ -4,6 +4,7 @@
 
 #include "core/share/peer.h"
 #include "store/postgres/unit_of_work.h"
+#include "store/states_sql.h"
 
 #define NOW_MS "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
 
@@ -172,10 +173,11 @@ static OpResult take(Postgres *pg, const Op *op, uint32_t node)
     PGresult *result = link_query(
         &pg->link,
         "SELECT id FROM (SELECT 0 AS part, id FROM (SELECT id FROM pawl.job_live"
-        "   WHERE state <> 2 AND owner = $1::int8 AND " STAYS_NOT
+        "   WHERE state <> " READY " AND owner = $1::int8 AND " STAYS_NOT
         "   LIMIT $2 FOR UPDATE SKIP LOCKED) idle"
         " UNION ALL (SELECT 1, j.id FROM pawl.lane l CROSS JOIN LATERAL"
-        "  (SELECT id FROM pawl.job_live WHERE state = 2 AND lane = l.id AND " STAYS_NOT
+        "  (SELECT id FROM pawl.job_live WHERE state = " READY
+        " AND lane = l.id AND " STAYS_NOT
         "   ORDER BY rank, dt, id LIMIT $2 FOR UPDATE SKIP LOCKED) j"
         "  WHERE l.owner = $1::int8 LIMIT $2)) its ORDER BY part LIMIT $2",
         &pg->params);

@@ -12,6 +12,7 @@
 #include "store/postgres/relations.h"
 #include "store/postgres/rollup.h"
 #include "store/postgres/unit_of_work.h"
+#include "store/states_sql.h"
 
 #include <time.h>
 
@@ -38,7 +39,7 @@ static bool exists(Postgres *pg, JobId id)
         point_added(point, id);
         return false;
     }
-    return pgheld_find(pg, id) != NULL;
+    return pgheld_there(pg, id);
 }
 
 static bool is_linked(const Job *job)
@@ -173,8 +174,8 @@ static void beat(Postgres *pg, const Op *op)
     link_run(&pg->link,
              "UPDATE pawl.job_live j SET dt = $2, beat = $3"
              " FROM (SELECT DISTINCT owner FROM pawl.lane) o"
-             " WHERE j.owner = o.owner AND j.state <> 2 AND j.state IN (4, 5)"
-             " AND j.lock = $1 AND coalesce(j.flags, 0) & 16 = 0", /* JOB_PULL */
+             " WHERE j.owner = o.owner AND j.state <> " READY " AND j.state " IN_OWNED
+             " AND j.lock = $1 AND coalesce(j.flags, 0) & " PULL " = 0",
              &pg->params);
 }
 

@@ -2,11 +2,13 @@
 /* load.c - see load.h. */
 #include "store/postgres/load.h"
 
+#include "store/damage.h"
 #include "store/postgres/booking.h"
 #include "store/postgres/cluster.h"
 #include "store/postgres/partitions.h"
 #include "store/postgres/relations.h"
 #include "store/postgres/runs.h"
+#include "store/states_sql.h"
 
 typedef struct Loading {
     Postgres *pg;
@@ -79,13 +81,12 @@ static void give_all(Loading *in, PGresult *result)
 {
     RowColumns saved;
     int rows = result ? PQntuples(result) : 0;
-    for (int i = 0; i < rows; i++) {
-        if (!has_room(in)) {
-            in->out->more = true;
-            break;
-        }
+    int64_t limit = in->load->limit;
+    if (limit && in->out->count + (uint32_t)rows > in->load->limit)
+        in->out->more = true; /* whether or not some are damaged */
+    for (int i = 0; i < rows && has_room(in); i++) {
         if (!read_row(in, result, i, &saved))
-            break;
+            continue;
         if (in->load->kind == LOAD_WINDOW)
             keep_known(in, &saved, result, i);
         if (in->load->kind == LOAD_WINDOW && saved.apart)
@@ -123,34 +124,53 @@ static bool several_owners(const PgCatalog *catalog)
     return false;
 }
 
+#define HEADS_MAX 100 /* that may be damaged in a row */
+
+/* The first sound row of a lane whose first one is damaged. */
+static bool find_head(Loading *in, int64_t lane, RowColumns *out)
+{
+    param_int(&in->pg->params, lane);
+    param_int(&in->pg->params, HEADS_MAX);
+    PGresult *result = ask(in, pg_all_columns,
+                           "FROM pawl.job_live WHERE state = " READY
+                           " AND lane = $1 ORDER BY rank, dt, id LIMIT $2");
+    int rows = result ? PQntuples(result) : 0;
+    bool found = false;
+    for (int i = 0; i < rows && !found; i++)
+        found = read_row(in, result, i, out);
+    PQclear(result);
+    return found;
+}
+
 /* From lane to lane along the index, never over its jobs. */
 static void load_lanes(Loading *in)
 {
     RowColumns saved;
-    PGresult *result =
-        ask(in, "h.*",
-            "FROM (WITH RECURSIVE lanes(lane) AS ("
-            " (SELECT lane FROM pawl.job_live WHERE state = 2 ORDER BY lane LIMIT 1)"
-            " UNION ALL SELECT (SELECT j.lane FROM pawl.job_live j WHERE j.state = 2"
-            " AND j.lane > l.lane ORDER BY j.lane LIMIT 1) FROM lanes l"
-            " WHERE l.lane IS NOT NULL) SELECT lane FROM lanes WHERE lane IS NOT NULL) l"
-            " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live WHERE state = 2"
-            " AND lane = l.lane ORDER BY rank, dt, id LIMIT 1) h ORDER BY rank, dt, id");
+    PGresult *result = ask(
+        in, pg_columns_of_h,
+        "FROM (WITH RECURSIVE lanes(lane) AS ("
+        " (SELECT lane FROM pawl.job_live WHERE state = " READY " ORDER BY lane LIMIT 1)"
+        " UNION ALL SELECT (SELECT j.lane FROM pawl.job_live j WHERE j.state = " READY
+        " AND j.lane > l.lane ORDER BY j.lane LIMIT 1) FROM lanes l"
+        " WHERE l.lane IS NOT NULL) SELECT lane FROM lanes WHERE lane IS NOT NULL) l"
+        " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live WHERE state = " READY
+        " AND lane = l.lane ORDER BY rank, dt, id LIMIT 1) h ORDER BY rank, dt, id");
     int rows = result ? PQntuples(result) : 0;
     bool merge = !in->load->owner && several_owners(&in->pg->catalog);
     Names seen = { 0 };
     for (int i = 0; i < rows; i++) {
-        uint32_t owner = (uint32_t)field_int(result, i, PG_OWNER);
+        uint32_t owner = (uint32_t)field_int(result, i, COL_OWNER);
         if (in->load->owner && owner != in->load->owner)
             continue;
-        if (merge && seen_before(in, (uint32_t)field_int(result, i, PG_LANE), &seen))
+        if (merge && seen_before(in, (uint32_t)field_int(result, i, COL_LANE), &seen))
             continue;
         if (!has_room(in)) {
             in->out->more = true;
             break;
         }
-        if (!read_row(in, result, i, &saved))
-            break;
+        int64_t lane = field_int(result, i, COL_LANE);
+        if (!read_row(in, result, i, &saved) && !find_head(in, lane, &saved))
+            continue;
         saved.row.job.payload = (Slice){ NULL, 0 };
         give(in, &saved);
     }
@@ -168,16 +188,16 @@ static void load_aged_window(Loading *in)
     param_int(&in->pg->params, (int64_t)load->behind_id);
     give_all(
         in,
-        ask(in, "h.*",
+        ask(in, pg_columns_of_h,
             "FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
             " WITH RECURSIVE levels(rank) AS ("
-            " (SELECT rank FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
+            " (SELECT rank FROM pawl.job_live WHERE state = " READY " AND lane = n.lane"
             "  ORDER BY rank LIMIT 1)"
-            " UNION ALL SELECT (SELECT j.rank FROM pawl.job_live j WHERE j.state = 2"
+            " UNION ALL SELECT (SELECT j.rank FROM pawl.job_live j WHERE j.state = " READY
             "  AND j.lane = n.lane AND j.rank > l.rank ORDER BY j.rank LIMIT 1)"
             "  FROM levels l WHERE l.rank IS NOT NULL)"
             " SELECT rank FROM levels WHERE rank IS NOT NULL) v"
-            " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live WHERE state = 2"
+            " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live WHERE state = " READY
             "  AND lane = n.lane AND rank = v.rank AND ($4::int8 IS NULL OR (dt, id) >"
             "  ($4::int8 + ((~v.rank) - $5::int8) * $3::int8, $6::int8))"
             "  ORDER BY rank, dt, id LIMIT $2) h"
@@ -212,16 +232,17 @@ static void load_window(Loading *in)
         param_int(&in->pg->params, (int64_t)load->behind_id);
     }
     give_all(in,
-             ask(in, "h.*",
-                 load->behind
-                     ? "FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
-                       " SELECT * FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
-                       " AND (rank, dt, id) > ($3, $4, $5) ORDER BY rank, dt, id"
-                       " LIMIT $2) h ORDER BY h.rank, h.dt, h.id LIMIT $2"
-                     : "FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
-                       " SELECT * FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
-                       " ORDER BY rank, dt, id LIMIT $2) h"
-                       " ORDER BY h.rank, h.dt, h.id LIMIT $2"));
+             ask(in, pg_columns_of_h,
+                 load->behind ? "FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
+                                " SELECT * FROM pawl.job_live WHERE state = " READY
+                                " AND lane = n.lane"
+                                " AND (rank, dt, id) > ($3, $4, $5) ORDER BY rank, dt, id"
+                                " LIMIT $2) h ORDER BY h.rank, h.dt, h.id LIMIT $2"
+                              : "FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
+                                " SELECT * FROM pawl.job_live WHERE state = " READY
+                                " AND lane = n.lane"
+                                " ORDER BY rank, dt, id LIMIT $2) h"
+                                " ORDER BY h.rank, h.dt, h.id LIMIT $2"));
 }
 
 /* --- Others
@@ -243,15 +264,16 @@ static void load_due(Loading *in)
     RowColumns saved;
     param_owner(in);
     param_int(&in->pg->params, one_more_than(in->load->limit));
-    PGresult *result =
-        ask(in, "h.*",
-            OWNERS " CROSS JOIN (VALUES (0), (7), (1)) AS s(state)"
-                   " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live j"
-                   " WHERE j.state <> 2 AND j.owner = o.owner AND j.state = s.state"
-                   " ORDER BY j.dt, j.id LIMIT $2) h ORDER BY h.dt, h.id LIMIT $2");
+    PGresult *result = ask(
+        in, pg_columns_of_h,
+        OWNERS " CROSS JOIN (VALUES (" DEFERRED "), (" RETRYING "), (" BLOCKED
+               ")) AS s(state)"
+               " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live j"
+               " WHERE j.state <> " READY " AND j.owner = o.owner AND j.state = s.state"
+               " ORDER BY j.dt, j.id LIMIT $2) h ORDER BY h.dt, h.id LIMIT $2");
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++) {
-        int64_t dt_ms = field_int(result, i, PG_DT);
+        int64_t dt_ms = field_int(result, i, COL_DT);
         bool due = dt_ms <= in->load->dt_ms;
         if (!due || !has_room(in)) {
             in->out->more = due;
@@ -259,7 +281,7 @@ static void load_due(Loading *in)
             break;
         }
         if (!read_row(in, result, i, &saved))
-            break;
+            continue;
         saved.row.job.payload = (Slice){ NULL, 0 };
         give(in, &saved);
     }
@@ -278,9 +300,9 @@ static void load_blocked(Loading *in)
     param_int(&in->pg->params, one_more_than(in->load->limit));
     param_owner(in);
     give_all(in, ask(in, pg_hot_columns,
-                     "FROM pawl.job_live WHERE state = 1"
+                     "FROM pawl.job_live WHERE state = " BLOCKED
                      " AND ($4::int8 IS NULL OR owner = $4::int8)"
-                     " AND coalesce(flags, 0) & 134217728 = 0 AND type = $1 AND EXISTS"
+                     " AND " WAITS_FOR_NONE " AND type = $1 AND EXISTS"
                      " (SELECT 1 FROM pawl.lane l WHERE l.id = lane AND l.tenant = $2)"
                      " ORDER BY id LIMIT $3"));
 }
@@ -293,10 +315,10 @@ static void load_running(Loading *in)
         return;
     param_owner(in);
     param_int_or_null(&in->pg->params, owner, 0);
-    give_all(in, ask(in, "h.*",
-                     OWNERS " CROSS JOIN (VALUES (4), (5)) AS s(state)"
+    give_all(in, ask(in, pg_columns_of_h,
+                     OWNERS " CROSS JOIN (VALUES (" RUNNING "), (" PAUSED ")) AS s(state)"
                             " CROSS JOIN LATERAL (SELECT * FROM pawl.job_live j"
-                            " WHERE j.state <> 2 AND j.owner = o.owner"
+                            " WHERE j.state <> " READY " AND j.owner = o.owner"
                             " AND j.state = s.state"
                             " AND ($2::int8 IS NULL OR j.lock = $2::int8)) h"
                             " ORDER BY h.id"));
@@ -390,7 +412,9 @@ static bool find_row(Postgres *pg, JobId id, Arena *arena, RowColumns *out)
 {
     static const char *const tables[PLACES] = { "job_live", "job_done", "job_dead" };
     bool found = false;
-    for (unsigned place = 0; place < PLACES && !found && !pg->link.err; place++) {
+    out->damaged = false;
+    for (unsigned place = 0; place < PLACES && !found && !pg->link.err && !out->damaged;
+         place++) {
         Buf sql = { 0 };
         buf_printf(&sql, "SELECT %s FROM pawl.%s WHERE id = $1", pg_all_columns,
                    tables[place]);
@@ -431,10 +455,15 @@ static Map find_rows(Loading *in, const PgArray *ids)
 
 bool postgres_find(Postgres *pg, JobId id, Arena *arena, RowColumns *out)
 {
-    bool found = find_row(pg, id, arena, out);
-    if (found && out->apart)
+    if (!find_row(pg, id, arena, out))
+        return false;
+    if (out->apart)
         out->row.job.payload = postgres_payload(pg, id, arena);
-    return found;
+    if (!out->apart || columns_payload_sound(out, out->row.job.payload) || pg->link.err)
+        return true;
+    damage_note(id);
+    out->damaged = true;
+    return false;
 }
 
 static bool find_own(Loading *in, RowColumns *out)
@@ -445,6 +474,8 @@ static bool find_own(Loading *in, RowColumns *out)
                                 : postgres_find(in->pg, in->load->id, arena, out);
     if (found && in->load->bare)
         out->row.job.payload = (Slice){ NULL, 0 };
+    if (out->damaged)
+        pgrow_fail_damaged(&in->pg->link, in->load->id);
     return found && (!tenant.bytes || slice_equal(tenant, out->row.job.tenant));
 }
 

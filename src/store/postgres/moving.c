@@ -6,6 +6,7 @@
 #include "store/moving.h"
 #include "store/postgres/partitions.h"
 #include "store/postgres/postgres.h"
+#include "store/sum.h"
 
 #define CURSOR     "DECLARE moving NO SCROLL CURSOR FOR "
 #define FETCH      "FETCH 1000 FROM moving"
@@ -36,10 +37,14 @@ static void job_out(Postgres *pg, const PGresult *result, int at, const MoveSink
 {
     RowColumns saved;
     Arena arena = { 0 };
-    if (pgrow_read(&saved, result, at, &pg->catalog, &arena)) {
+    if (!pgrow_read(&saved, result, at, &pg->catalog, &arena)) {
+        pgrow_fail_damaged(&pg->link, saved.row.job.id);
+    } else {
         pgrow_open(&saved, &pg->link);
         if (saved.apart)
             read_payload(pg, &saved.row.job, &arena);
+        if (saved.apart && !columns_payload_sound(&saved, saved.row.job.payload))
+            pgrow_fail_damaged(&pg->link, saved.row.job.id);
         if (!pg->link.err)
             sink->job(sink->context, &saved.row);
     }
@@ -218,8 +223,9 @@ static void job_in(Store *store, const Row *row)
     Place place = place_of(row->job.state);
     Slice payload = row->job.payload;
     RowColumns saved = { .row = *row, .opened = true };
-    PgValues values;
+    RowValues values;
     saved.apart = payload.bytes > STORE_PAYLOAD_SMALL;
+    saved.payload_sum = sum_payload(payload);
     if (saved.apart) {
         saved.row.job.payload = (Slice){ NULL, 0 };
         copy_row(&pg->out.payloads, 2);

@@ -132,7 +132,7 @@ static void sweep_rows(Postgres *pg, const PGresult *result, Place place)
     int rows = result ? PQntuples(result) : 0;
     pgheld_take(pg, result, place);
     for (int i = 0; i < rows; i++) {
-        PgHeld *held = pgheld_find(pg, (JobId)field_int(result, i, PG_ID));
+        PgHeld *held = pgheld_find(pg, (JobId)field_int(result, i, COL_ID));
         if (!held)
             continue;
         held->rowless = true;

@@ -304,7 +304,7 @@ static void a_joined_node_knows_its_rows(void **state)
     testserver_ask("UPDATE pawl.job_live SET name = 'changed'");
     assert_string_not_equal(name_after_run(id), "changed");
     id = scene_add_ready(&scene, "q");
-    testserver_ask("UPDATE pawl.job_live SET name = 'again'");
+    testserver_ask("UPDATE pawl.job_live SET name = 'again', sum = NULL");
     join(2); /* who joins anew does not trust what it knew */
     assert_string_equal(name_after_run(id), "again");
 }
@@ -431,6 +431,28 @@ static void asking_for_a_read_point_makes_none(void **state)
                         "0");
 }
 
+/* A damaged row is told and left out, the jobs behind it are given out as before. */
+static void a_damaged_row_is_left_out(void **state)
+{
+    (void)state;
+    JobId id = scene_add_ready(&scene, "q");
+    JobId sound = scene_add_ready(&scene, "q");
+    testserver_ask("UPDATE pawl.job_live SET payload = 'other'"
+                   " WHERE id = (SELECT min(id) FROM pawl.job_live)");
+    Loaded loaded = { 0 };
+    Error why = { 0 };
+    Load load = { .kind = LOAD_JOB, .id = id };
+    assert_int_equal(scene.store->kind->load(scene.store, &load, &loaded, &why),
+                     ERR_CORRUPT);
+    scene_expect_window(&scene, "q", &sound, 1);
+    loaded = scene_load(&scene, &(Load){ .kind = LOAD_LANES });
+    assert_int_equal(loaded.count, 1);
+    assert_int_equal(loaded.jobs[0].id, sound);
+    loaded_done(&loaded);
+    Op claim = scene_claim(&scene, id, 1);
+    assert_int_equal(scene_do(&scene, &claim), OP_MISSING);
+}
+
 static void another_cluster_is_refused(void **state)
 {
     (void)state;
@@ -503,6 +525,7 @@ int main(void)
         ROW(a_node_joins_before_or_after_its_jobs_are_taken),
         ROW(a_server_that_went_back_gives_no_jobs),
         ROW(asking_for_a_read_point_makes_none),
+        ROW(a_damaged_row_is_left_out),
         ROW(another_cluster_is_refused),
         ROW(what_stays_wrong_is_told_apart),
         ROW(people_see_jobs_in_a_view),

@@ -8,8 +8,10 @@
 
 #include "base/times.h"
 #include "store/ages.h"
+#include "store/damage.h"
 #include "store/held_jobs.h"
 #include "store/postgres/load.h"
+#include "store/states_sql.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,7 +237,8 @@ typedef struct Sources {
 
 #define LIVE_RARE                                                                        \
     "(SELECT j.* FROM (SELECT DISTINCT owner FROM pawl.lane) o CROSS JOIN LATERAL"       \
-    " (SELECT * FROM pawl.job_live WHERE state <> 2 AND owner = o.owner%s OFFSET 0) j"   \
+    " (SELECT * FROM pawl.job_live WHERE state <> " READY                                \
+    " AND owner = o.owner%s OFFSET 0) j"                                                 \
     " OFFSET 0) live"
 
 static void add_source(Sources *sources, const char *from, JobStates states)
@@ -283,15 +286,27 @@ static JobId step_down(Search *search, const Sources *sources, JobId before, int
     return low;
 }
 
+/* False for a damaged one. */
+static bool read_payload(Search *search, RowColumns *saved)
+{
+    Job *job = &saved->row.job;
+    if (!saved->apart)
+        return true;
+    job->payload = postgres_payload(search->pg, job->id, &search->arena);
+    if (columns_payload_sound(saved, job->payload) || search->pg->link.err)
+        return true;
+    damage_note(job->id);
+    return false;
+}
+
 /* All sources over ids from low up to before. */
 static void look(Search *search, const Sources *sources, JobId low, JobId before)
 {
+    bool payload = search->payload || search->query->with_payload;
     Buf sql = { 0 };
     for (size_t i = 0; i < sources->count; i++) {
         buf_printf(&sql, "%s(SELECT %s FROM %s WHERE id >= %lld AND id < %lld",
-                   i ? " UNION ALL " : "",
-                   search->payload || search->query->with_payload ? pg_all_columns
-                                                                  : pg_hot_columns,
+                   i ? " UNION ALL " : "", payload ? pg_all_columns : pg_hot_columns,
                    sources->items[i].from, (long long)low, (long long)before);
         add_states(&sql, sources->items[i].states);
         buf_add_slice(&sql, buf_slice(&search->conditions));
@@ -303,12 +318,9 @@ static void look(Search *search, const Sources *sources, JobId low, JobId before
     for (int i = 0; i < rows && !search->full; i++) {
         RowColumns saved;
         arena_reset(&search->arena);
-        if (!pgrow_read(&saved, result, i, &search->pg->catalog, &search->arena))
-            break;
-        if (saved.apart && PQnfields(result) > PG_PAYLOAD)
-            saved.row.job.payload =
-                postgres_payload(search->pg, saved.row.job.id, &search->arena);
-        judge(search, &saved);
+        if (pgrow_read(&saved, result, i, &search->pg->catalog, &search->arena) &&
+            (!payload || read_payload(search, &saved)))
+            judge(search, &saved);
     }
     PQclear(result);
     buf_done(&sql);
@@ -386,13 +398,13 @@ static PGresult *ask_aged(Postgres *pg, const LaneWalk *walk, const WalkKey *las
         &pg->link,
         "SELECT h.id, h.rank, h.dt FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
         " WITH RECURSIVE levels(rank) AS ("
-        " (SELECT rank FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
+        " (SELECT rank FROM pawl.job_live WHERE state = " READY " AND lane = n.lane"
         "  ORDER BY rank LIMIT 1)"
-        " UNION ALL SELECT (SELECT j.rank FROM pawl.job_live j WHERE j.state = 2"
+        " UNION ALL SELECT (SELECT j.rank FROM pawl.job_live j WHERE j.state = " READY
         "  AND j.lane = n.lane AND j.rank > l.rank ORDER BY j.rank LIMIT 1)"
         "  FROM levels l WHERE l.rank IS NOT NULL)"
         " SELECT rank FROM levels WHERE rank IS NOT NULL) v"
-        " CROSS JOIN LATERAL (SELECT id, rank, dt FROM pawl.job_live WHERE state = 2"
+        " CROSS JOIN LATERAL (SELECT id, rank, dt FROM pawl.job_live WHERE state = " READY
         "  AND lane = n.lane AND rank = v.rank AND ($4::int8 IS NULL OR (dt, id) >"
         "  ($4::int8 + ((~v.rank) - $5::int8) * $3::int8, $6::int8))"
         "  ORDER BY rank, dt, id LIMIT $2) h"
@@ -408,7 +420,8 @@ static PGresult *ask_plain(Postgres *pg, const WalkKey *last)
     return link_query(
         &pg->link,
         "SELECT h.id, h.rank, h.dt FROM unnest($1) AS n(lane) CROSS JOIN LATERAL ("
-        " SELECT id, rank, dt FROM pawl.job_live WHERE state = 2 AND lane = n.lane"
+        " SELECT id, rank, dt FROM pawl.job_live WHERE state = " READY
+        " AND lane = n.lane"
         " AND (rank, dt, id) > ($3, $4, $5) ORDER BY rank, dt, id LIMIT $2) h"
         " ORDER BY h.rank, h.dt, h.id LIMIT $2",
         &pg->params);
@@ -474,7 +487,7 @@ static void find_walks(Search *search, LaneWalks *walks)
     PgCatalog *catalog = &pg->catalog;
     JobQuery part = only(search->query, QUERY_QUEUE, true);
     PGresult *result = link_query(&pg->link,
-                                  "SELECT lane FROM pawl.lane_count WHERE state = 2"
+                                  "SELECT lane FROM pawl.lane_count WHERE state = " READY
                                   " GROUP BY lane HAVING sum(count) > 0 ORDER BY lane",
                                   &pg->params);
     int rows = result ? PQntuples(result) : 0;

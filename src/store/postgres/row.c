@@ -2,144 +2,59 @@
 /* row.c - see row.h. */
 #include "store/postgres/row.h"
 
-#define HOT                                                                              \
-    "id, rank, dt, created, run_at, parent, service, started, finished, beat, "          \
-    "result_bytes, owner, lane, lock, type, flags, attempt, retry, run_retry, slot, "    \
-    "node, exitcode, exit_status, signal, progress, state, run_state, code, apart, "     \
-    "name, reason, error, message, spec"
+#include "store/damage.h"
 
-const char pg_all_columns[] = HOT ", payload";
-const char pg_hot_columns[] = HOT;
+#include <assert.h>
+#include <stdio.h>
 
-typedef struct ColumnRow {
-    const char *name;
-    PgType type;
-    bool changes; /* in a row that stays where it is */
-} ColumnRow;
+const char pg_all_columns[] = JOB_HOT_COLUMNS ", payload, owner";
+const char pg_hot_columns[] = JOB_HOT_COLUMNS ", NULL::bytea AS no_payload, owner";
 
-static const ColumnRow columns[PG_COLUMNS] = {
-    [PG_ID] = { "id", PG_INT8, true },
-    [PG_RANK] = { "rank", PG_INT8, true },
-    [PG_DT] = { "dt", PG_INT8, true },
-    [PG_CREATED] = { "created", PG_INT8, false },
-    [PG_RUN_AT] = { "run_at", PG_INT8, true },
-    [PG_PARENT] = { "parent", PG_INT8, false },
-    [PG_SERVICE] = { "service", PG_INT8, false },
-    [PG_STARTED] = { "started", PG_INT8, true },
-    [PG_FINISHED] = { "finished", PG_INT8, true },
-    [PG_BEAT] = { "beat", PG_INT8, true },
-    [PG_RESULT_BYTES] = { "result_bytes", PG_INT8, true },
-    [PG_OWNER] = { "owner", PG_INT4, true },
-    [PG_LANE] = { "lane", PG_INT4, true },
-    [PG_LOCK] = { "lock", PG_INT4, true },
-    [PG_JOB_TYPE] = { "type", PG_INT4, false },
-    [PG_FLAGS] = { "flags", PG_INT4, true },
-    [PG_ATTEMPT] = { "attempt", PG_INT4, true },
-    [PG_RETRY] = { "retry", PG_INT4, true },
-    [PG_RUN_RETRY] = { "run_retry", PG_INT4, true },
-    [PG_SLOT] = { "slot", PG_INT4, true },
-    [PG_NODE] = { "node", PG_INT4, true },
-    [PG_EXITCODE] = { "exitcode", PG_INT4, true },
-    [PG_EXIT_STATUS] = { "exit_status", PG_INT4, true },
-    [PG_SIGNAL] = { "signal", PG_INT4, true },
-    [PG_PROGRESS] = { "progress", PG_INT4, true },
-    [PG_STATE] = { "state", PG_INT2, true },
-    [PG_RUN_STATE] = { "run_state", PG_INT2, true },
-    [PG_CODE] = { "code", PG_INT2, true },
-    [PG_APART] = { "apart", PG_INT2, false },
-    [PG_NAME] = { "name", PG_BYTEA, false },
-    [PG_REASON] = { "reason", PG_BYTEA, true },
-    [PG_ERROR] = { "error", PG_BYTEA, true },
-    [PG_MESSAGE] = { "message", PG_BYTEA, true },
-    [PG_SPEC] = { "spec", PG_BYTEA, false },
-    [PG_PAYLOAD] = { "payload", PG_BYTEA, false },
-};
+#define COLUMN_OF_H(number, NAME, column, type, changes) ", h." #column
+const char pg_columns_of_h[] =
+    "h.id, h.state" JOB_COLUMN_LIST(COLUMN_OF_H) ", h.payload, h.owner";
 
-/* --- Out of a row ----------------------------------------------------------------------
- */
+static const PgType types[] = { [COLUMN_INT8] = PG_INT8,
+                                [COLUMN_INT4] = PG_INT4,
+                                [COLUMN_INT2] = PG_INT2,
+                                [COLUMN_TEXT] = PG_BYTEA,
+                                [COLUMN_BYTES] = PG_BYTEA };
 
-static void must(PgValues *out, PgColumn column, int64_t value)
+static PgType type_of(int column)
 {
-    out->numbers[column] = value;
-    out->given[column] = true;
+    return types[job_columns[column].type];
 }
 
-static void unless(PgValues *out, PgColumn column, int64_t value, int64_t none)
-{
-    out->numbers[column] = value;
-    out->given[column] = value != none;
-}
-
-static void text(PgValues *out, PgColumn column, Slice bytes)
-{
-    out->bytes[column] = bytes;
-    out->given[column] = bytes.bytes > 0;
-}
-
-static void run_values(const Row *row, PgCatalog *catalog, PgValues *out)
-{
-    const Job *job = &row->job;
-    uint32_t node = pgcatalog_name(catalog, job->node);
-    if (node && row->slot)
-        pgcatalog_slot(catalog, node, row->slot);
-    must(out, PG_ATTEMPT, job->attempt);
-    unless(out, PG_RETRY, job->retry_number, 0);
-    unless(out, PG_RUN_RETRY, row->run_retry, 0);
-    unless(out, PG_RUN_STATE, row->run_state, RUN_NONE);
-    unless(out, PG_SLOT, row->slot, 0);
-    unless(out, PG_NODE, node, 0);
-    unless(out, PG_STARTED, job->started_ms, 0);
-    unless(out, PG_FINISHED, job->finished_ms, 0);
-    unless(out, PG_BEAT, job->beat_ms, 0);
-    unless(out, PG_CODE, job->outcome.code, 0);
-    unless(out, PG_EXITCODE, job->outcome.exitcode, 0);
-    unless(out, PG_EXIT_STATUS, job->outcome.exit_status, -1);
-    unless(out, PG_SIGNAL, job->outcome.signal, 0);
-    unless(out, PG_PROGRESS, job->progress, -1);
-    unless(out, PG_RESULT_BYTES, job->result_bytes, 0);
-}
+/* --- Out of a row ------------------------------------------------------------------ */
 
 uint32_t pgrow_values(const RowColumns *saved, PgCatalog *catalog, Buf *scratch,
-                      PgValues *out)
+                      RowValues *out)
 {
     const Job *job = &saved->row.job;
-    uint32_t lane = pgcatalog_lane(catalog, job, job_owner(job));
-    *out = (PgValues){ .numbers = { 0 } };
-    must(out, PG_ID, (int64_t)job->id);
-    must(out, PG_STATE, job->state);
-    must(out, PG_LANE, lane);
-    must(out, PG_OWNER, job_owner(job));
-    must(out, PG_RANK, ~job->priority);
-    must(out, PG_DT, job->dt_ms);
-    unless(out, PG_LOCK, pgcatalog_name(catalog, job->lock), 0);
-    unless(out, PG_FLAGS, (int32_t)job->flags, 0);
-    unless(out, PG_RUN_AT, job->run_at_ms, 0);
-    unless(out, PG_JOB_TYPE, pgcatalog_name(catalog, job->type), 0);
-    unless(out, PG_CREATED, job->created_ms, 0);
-    unless(out, PG_PARENT, (int64_t)job->parent, 0);
-    unless(out, PG_SERVICE, job->service_ms, 0);
-    unless(out, PG_APART, saved->apart, 0);
-    text(out, PG_REASON, job->reason);
-    text(out, PG_ERROR, job->error);
-    text(out, PG_MESSAGE, job->message);
-    text(out, PG_NAME, job->name);
-    text(out, PG_SPEC, row_columns_spec(saved, scratch));
-    text(out, PG_PAYLOAD, job->payload);
-    if (row_columns_has_run(&saved->row))
-        run_values(&saved->row, catalog, out);
-    return lane;
+    RowNumbers numbers = { .lane = pgcatalog_lane(catalog, job, job_owner(job)),
+                           .lock = pgcatalog_name(catalog, job->lock),
+                           .type = pgcatalog_name(catalog, job->type) };
+    if (row_columns_has_run(&saved->row)) {
+        numbers.node = pgcatalog_name(catalog, job->node);
+        if (numbers.node && saved->row.slot)
+            pgcatalog_slot(catalog, numbers.node, saved->row.slot);
+    }
+    if (!numbers.lane) /* the link has failed: no one will write it */
+        numbers.lane = 1;
+    columns_fill(out, saved, &numbers, row_columns_spec(saved, scratch));
+    return numbers.lane;
 }
 
-void pgrow_copy(Buf *out, const PgValues *values)
+void pgrow_copy(Buf *out, const RowValues *values)
 {
-    copy_row(out, PG_COLUMNS);
-    for (int i = 0; i < PG_COLUMNS; i++) {
+    copy_row(out, JOB_COLUMNS);
+    for (int i = 0; i < JOB_COLUMNS; i++) {
         if (!values->given[i])
             copy_null(out);
-        else if (columns[i].type == PG_BYTEA)
+        else if (column_has_bytes((unsigned)i))
             copy_bytes(out, values->bytes[i]);
         else
-            copy_int(out, columns[i].type, values->numbers[i]);
+            copy_int(out, type_of(i), values->numbers[i]);
     }
 }
 
@@ -147,16 +62,21 @@ void pgrow_copy(Buf *out, const PgValues *values)
  * ----------------------------------------------------------------
  */
 
-void pgrow_change(PgChanges *changes, const PgValues *values)
+static bool is_sent(int column)
 {
-    for (int i = 0; i < PG_COLUMNS; i++) {
-        if (!columns[i].changes)
+    return column == COL_ID || job_columns[column].changes;
+}
+
+void pgrow_change(PgChanges *changes, const RowValues *values)
+{
+    for (int i = 0; i < JOB_COLUMNS; i++) {
+        if (!is_sent(i))
             continue;
         PgArray *array = &changes->columns[i];
-        array->type = columns[i].type;
+        array->type = type_of(i);
         if (!values->given[i])
             array_null(array);
-        else if (columns[i].type == PG_BYTEA)
+        else if (column_has_bytes((unsigned)i))
             array_bytes(array, values->bytes[i]);
         else
             array_int(array, values->numbers[i]);
@@ -164,26 +84,23 @@ void pgrow_change(PgChanges *changes, const PgValues *values)
     changes->count++;
 }
 
-/* UPDATE ... SET dt = u.dt, ... FROM unnest($1, ...) AS u(id, ...) WHERE id = u.id */
+/* UPDATE ... SET state = u.state, ... FROM unnest($1, ...) AS u(id, ...)
+ * WHERE id = u.id */
 static void change_statement(Buf *sql)
 {
     int number = 0;
     buf_add_text(sql, "UPDATE pawl.job_live j SET ");
-    for (int i = PG_ID + 1; i < PG_COLUMNS; i++)
-        if (columns[i].changes)
-            buf_printf(sql, "%s%s = u.%s", i == PG_ID + 1 ? "" : ", ", columns[i].name,
-                       columns[i].name);
-    buf_add_text(sql, " FROM unnest(");
-    for (int i = 0; i < PG_COLUMNS; i++) {
-        if (!columns[i].changes)
-            continue;
-        number++;
-        buf_printf(sql, "%s$%d", number > 1 ? ", " : "", number);
-    }
-    buf_add_text(sql, ") AS u(");
-    for (int i = 0; i < PG_COLUMNS; i++)
-        if (columns[i].changes)
-            buf_printf(sql, "%s%s", i ? ", " : "", columns[i].name);
+    for (int i = 0; i < JOB_COLUMNS; i++)
+        if (job_columns[i].changes)
+            buf_printf(sql, "%s%s = u.%s", number++ ? ", " : "", job_columns[i].name,
+                       job_columns[i].name);
+    buf_add_text(sql, " FROM unnest($1");
+    for (int i = 0; i < number; i++)
+        buf_printf(sql, ", $%d", i + 2);
+    buf_add_text(sql, ") AS u(id");
+    for (int i = 0; i < JOB_COLUMNS; i++)
+        if (job_columns[i].changes)
+            buf_printf(sql, ", %s", job_columns[i].name);
     buf_add_text(sql, ") WHERE j.id = u.id");
 }
 
@@ -193,8 +110,8 @@ bool pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params)
         return true;
     Buf sql = { 0 };
     change_statement(&sql);
-    for (int i = 0; i < PG_COLUMNS; i++) {
-        if (!columns[i].changes)
+    for (int i = 0; i < JOB_COLUMNS; i++) {
+        if (!is_sent(i))
             continue;
         param_array(params, &changes->columns[i]);
         array_clear(&changes->columns[i]);
@@ -208,7 +125,7 @@ bool pgrow_changes_send(PgChanges *changes, PgLink *link, PgParams *params)
 
 void pgrow_changes_done(PgChanges *changes)
 {
-    for (int i = 0; i < PG_COLUMNS; i++)
+    for (int i = 0; i < JOB_COLUMNS; i++)
         array_done(&changes->columns[i]);
 }
 
@@ -218,8 +135,11 @@ void pgrow_changes_done(PgChanges *changes)
 void pgrow_fields(PgFields *out, const PGresult *result, int at)
 {
     int columns_there = PQnfields(result);
-    for (int i = 0; i < PG_COLUMNS; i++) {
-        bool there = i < columns_there && !PQgetisnull(result, at, i);
+    assert(columns_there >= JOB_COLUMNS);
+    out->trusted = false;
+    out->whole = strcmp(PQfname(result, COL_PAYLOAD), "payload") == 0;
+    for (int i = 0; i < JOB_COLUMNS; i++) {
+        bool there = !PQgetisnull(result, at, i);
         out->bytes[i] = there ? PQgetlength(result, at, i) : -1;
         out->data[i] = there ? PQgetvalue(result, at, i) : NULL;
     }
@@ -235,7 +155,9 @@ static uint32_t be32(const char *data)
 void pgrow_fields_of(PgFields *out, Slice row)
 {
     const char *at = row.data + 2; /* behind how many there are */
-    for (int i = 0; i < PG_COLUMNS; i++) {
+    out->whole = true;
+    out->trusted = true;
+    for (int i = 0; i < JOB_COLUMNS; i++) {
         out->bytes[i] = (int32_t)be32(at);
         out->data[i] = at + 4;
         at += 4 + (out->bytes[i] > 0 ? out->bytes[i] : 0);
@@ -244,8 +166,8 @@ void pgrow_fields_of(PgFields *out, Slice row)
 
 void pgrow_fields_copy(Buf *out, const PgFields *fields)
 {
-    copy_row(out, PG_COLUMNS);
-    for (int i = 0; i < PG_COLUMNS; i++) {
+    copy_row(out, JOB_COLUMNS);
+    for (int i = 0; i < JOB_COLUMNS; i++) {
         if (fields->bytes[i] < 0)
             copy_null(out);
         else
@@ -253,110 +175,65 @@ void pgrow_fields_copy(Buf *out, const PgFields *fields)
     }
 }
 
-typedef struct Reading {
-    const PgFields *fields;
-    PgCatalog *catalog;
-    Arena *arena;
-} Reading;
-
-static int64_t number(const Reading *in, PgColumn column)
+static int64_t number_of(const PgFields *fields, int column)
 {
-    int32_t length = in->fields->bytes[column];
-    if (length <= 0)
-        return 0;
-    const unsigned char *bytes = (const unsigned char *)in->fields->data[column];
+    const unsigned char *bytes = (const unsigned char *)fields->data[column];
+    int32_t length = fields->bytes[column];
     uint64_t value = length > 1 && (bytes[0] & 0x80) ? UINT64_MAX : 0;
     for (int32_t i = 0; i < length; i++)
         value = value << 8 | bytes[i];
     return (int64_t)value;
 }
 
-static int32_t small(const Reading *in, PgColumn column, int32_t absent)
+static void read_values(RowValues *out, const PgFields *fields, Arena *arena)
 {
-    return in->fields->bytes[column] < 0 ? absent : (int32_t)number(in, column);
+    memset(out->given, 0, sizeof out->given);
+    out->whole = fields->whole;
+    out->trusted = fields->trusted;
+    for (int i = 0; i < JOB_COLUMNS; i++) {
+        int32_t length = fields->bytes[i];
+        if (length < 0 || (!length && column_has_bytes((unsigned)i)))
+            continue;
+        out->given[i] = true;
+        if (!column_has_bytes((unsigned)i)) {
+            out->numbers[i] = number_of(fields, i);
+            continue;
+        }
+        Slice bytes = slice_of(fields->data[i], (size_t)length);
+        out->bytes[i] = arena ? slice_copy(arena, bytes) : bytes;
+    }
 }
 
-static Slice bytes_of(const Reading *in, PgColumn column)
+static Slice name_of(const RowValues *values, JobColumn column, PgCatalog *catalog)
 {
-    int32_t length = in->fields->bytes[column];
-    if (length <= 0)
-        return (Slice){ NULL, 0 };
-    Slice bytes = slice_of(in->fields->data[column], (size_t)length);
-    return in->arena ? slice_copy(in->arena, bytes) : bytes;
+    int64_t number = values->given[column] ? values->numbers[column] : 0;
+    return pgcatalog_text(catalog, (uint32_t)number);
 }
 
-static Slice name_of(const Reading *in, PgColumn column)
+static bool is_damaged(RowColumns *out, JobId id)
 {
-    return pgcatalog_text(in->catalog, (uint32_t)number(in, column));
-}
-
-static void read_run(Row *row, const Reading *in)
-{
-    Job *job = &row->job;
-    job->attempt = (uint32_t)number(in, PG_ATTEMPT);
-    job->retry_number = (uint32_t)number(in, PG_RETRY);
-    job->node = name_of(in, PG_NODE);
-    job->started_ms = number(in, PG_STARTED);
-    job->finished_ms = number(in, PG_FINISHED);
-    job->beat_ms = number(in, PG_BEAT);
-    job->outcome.code = (JobCode)number(in, PG_CODE);
-    job->outcome.exitcode = small(in, PG_EXITCODE, 0);
-    job->outcome.exit_status = small(in, PG_EXIT_STATUS, -1);
-    job->outcome.signal = small(in, PG_SIGNAL, 0);
-    job->progress = small(in, PG_PROGRESS, -1);
-    job->result_bytes = number(in, PG_RESULT_BYTES);
-    row->run_state = small(in, PG_RUN_STATE, RUN_NONE);
-    row->run_retry = (uint32_t)number(in, PG_RUN_RETRY);
-    row->slot = (uint32_t)number(in, PG_SLOT);
-}
-
-/* What the program would stumble over if someone had changed the tables by hand. */
-static bool makes_sense(const Reading *in)
-{
-    int64_t state = number(in, PG_STATE);
-    int64_t code = number(in, PG_CODE);
-    int64_t run_state = small(in, PG_RUN_STATE, RUN_NONE);
-    return pgcatalog_knows_lane(in->catalog, (uint32_t)number(in, PG_LANE)) &&
-           state >= 0 && state < JOB_STATES && code >= 0 && code <= CODE_ERROR &&
-           run_state >= RUN_NONE && run_state < JOB_STATES;
+    *out = (RowColumns){ .row.job.id = id, .damaged = true };
+    damage_note(id);
+    return false;
 }
 
 bool pgrow_take(RowColumns *out, const PgFields *fields, PgCatalog *catalog, Arena *arena)
 {
-    const Reading in = { fields, catalog, arena };
-    if (!makes_sense(&in)) {
-        link_fail(catalog->link, ERR_CORRUPT, "a job's row is damaged");
-        return false;
-    }
-    *out = (RowColumns){ .row.job = job_default() };
-    Job *job = &out->row.job;
-    job->id = (JobId)number(&in, PG_ID);
-    job->state = (JobState)number(&in, PG_STATE);
-    out->lane = (uint32_t)number(&in, PG_LANE);
-    job_set_owner(job, (uint32_t)number(&in, PG_OWNER));
-    const PgLane *lane = &catalog->lanes[out->lane - 1];
-    job->tenant = pgcatalog_text(catalog, lane->key.tenant);
-    job->queue = pgcatalog_text(catalog, lane->key.queue);
-    job->priority = ~number(&in, PG_RANK);
-    job->dt_ms = number(&in, PG_DT);
-    job->lock = name_of(&in, PG_LOCK);
-    job->type = name_of(&in, PG_JOB_TYPE);
-    job->flags = (uint32_t)number(&in, PG_FLAGS);
-    job->created_ms = number(&in, PG_CREATED);
-    job->run_at_ms = number(&in, PG_RUN_AT);
-    job->parent = (JobId)number(&in, PG_PARENT);
-    job->service_ms = number(&in, PG_SERVICE);
-    job->name = bytes_of(&in, PG_NAME);
-    job->reason = bytes_of(&in, PG_REASON);
-    job->error = bytes_of(&in, PG_ERROR);
-    job->message = bytes_of(&in, PG_MESSAGE);
-    out->row.run_state = RUN_NONE;
-    if (fields->bytes[PG_ATTEMPT] >= 0)
-        read_run(&out->row, &in);
-    out->apart = number(&in, PG_APART) != 0;
-    out->spec = bytes_of(&in, PG_SPEC);
-    job->payload = bytes_of(&in, PG_PAYLOAD);
-    return true;
+    RowValues values;
+    read_values(&values, fields, arena);
+    JobId id = (JobId)values.numbers[COL_ID];
+    if (!values.given[COL_LANE] ||
+        !pgcatalog_knows_lane(catalog, (uint32_t)values.numbers[COL_LANE]) ||
+        !columns_make_sense(&values))
+        return is_damaged(out, id);
+    const PgLaneKey *lane = &catalog->lanes[values.numbers[COL_LANE] - 1].key;
+    const RowTexts texts = { .tenant = pgcatalog_text(catalog, lane->tenant),
+                             .queue = pgcatalog_text(catalog, lane->queue),
+                             .lock = name_of(&values, COL_LOCK, catalog),
+                             .type = name_of(&values, COL_TYPE, catalog),
+                             .node = name_of(&values, COL_NODE, catalog) };
+    columns_read(out, &values, &texts);
+    return out->damaged ? is_damaged(out, id) : true;
 }
 
 bool pgrow_read(RowColumns *out, const PGresult *result, int at, PgCatalog *catalog,
@@ -365,6 +242,14 @@ bool pgrow_read(RowColumns *out, const PGresult *result, int at, PgCatalog *cata
     PgFields fields;
     pgrow_fields(&fields, result, at);
     return pgrow_take(out, &fields, catalog, arena);
+}
+
+void pgrow_fail_damaged(PgLink *link, JobId id)
+{
+    char text[ID_TEXT_BYTES];
+    char failure[128];
+    snprintf(failure, sizeof failure, DAMAGE_TEXT, id_text(id, text));
+    link_fail(link, ERR_CORRUPT, failure);
 }
 
 /* Whose it is has a column here, whatever was packed. */

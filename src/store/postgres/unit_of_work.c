@@ -4,11 +4,17 @@
 
 #include "store/postgres/booking.h"
 #include "store/postgres/runs.h"
+#include "store/sum.h"
 
 static PgHeld absent; /* its address says: asked for, and not there */
 
 static const char *const tables[PLACES] = { "pawl.job_live", "pawl.job_done",
                                             "pawl.job_dead" };
+
+#define IN_ORDER "(" JOB_HOT_COLUMNS ", payload, owner)"
+static const char *const copies[PLACES] = { "pawl.job_live" IN_ORDER,
+                                            "pawl.job_done" IN_ORDER,
+                                            "pawl.job_dead" IN_ORDER };
 
 /* --- Reading
  * -----------------------------------------------------------------------------
@@ -47,9 +53,8 @@ void pgheld_take(Postgres *pg, const PGresult *result, Place place)
 {
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++) {
-        RowColumns saved;
-        if (!pgrow_read(&saved, result, i, &pg->catalog, &pg->held.arena))
-            return;
+        RowColumns saved; /* a damaged one is held too: its id is taken */
+        (void)!pgrow_read(&saved, result, i, &pg->catalog, &pg->held.arena);
         hold_saved(pg, &saved, place);
     }
 }
@@ -142,6 +147,12 @@ int pgheld_fetch_rows(Postgres *pg, const PGresult *result)
     return rows;
 }
 
+bool pgheld_there(Postgres *pg, JobId id)
+{
+    PgHeld *held = map_find(&pg->held.by_id, id);
+    return pgheld_find(pg, id) || (held && held != &absent && !held->gone);
+}
+
 bool pgheld_asked(const Postgres *pg, JobId id)
 {
     return map_find(&pg->held.by_id, id) != NULL;
@@ -157,7 +168,8 @@ PgHeld *pgheld_find(Postgres *pg, JobId id)
         array_done(&one);
         held = map_find(&pg->held.by_id, id);
     }
-    return held == &absent || held->gone ? NULL : held;
+    bool there = held != &absent && !held->gone && !held->saved.damaged;
+    return there ? held : NULL;
 }
 
 /* --- Adding
@@ -173,6 +185,7 @@ void pgheld_payload(PgHeld *held, Slice payload)
         held->payload_bytes = payload;
     }
     held->saved.apart = apart;
+    held->saved.payload_sum = apart ? sum_payload(payload) : 0;
     job->payload = apart ? (Slice){ NULL, 0 } : payload;
 }
 
@@ -188,16 +201,16 @@ PgHeld *pgheld_add(Postgres *pg, const Job *job)
 
 #define FRESH_BYTES ((size_t)64 << 10) /* then the server may begin with them */
 
-static void write_values(Postgres *pg, const PgValues *values, Place place, Place was)
+static void write_values(Postgres *pg, const RowValues *values, Place place, Place was)
 {
-    JobId id = (JobId)values->numbers[PG_ID];
+    JobId id = (JobId)values->numbers[COL_ID];
     bool added = was == PLACE_NONE;
     Buf *out = was == place ? &pg->out.jobs[place] : &pg->out.fresh[place];
     size_t from = out->bytes;
     if (place != PLACE_LIVE)
         pgcatalog_part(&pg->catalog, id);
     pgrow_copy(out, values);
-    uint32_t owner = (uint32_t)values->numbers[PG_OWNER];
+    uint32_t owner = (uint32_t)values->numbers[COL_OWNER];
     Slice row = slice_from(buf_slice(out), from);
     if (place == PLACE_LIVE && added)
         pgknown_add(&pg->known, id, owner, row);
@@ -206,17 +219,17 @@ static void write_values(Postgres *pg, const PgValues *values, Place place, Plac
     else if (!added)
         pgknown_remove(&pg->known, id);
     if (was != place && out->bytes >= FRESH_BYTES)
-        link_copy(&pg->link, tables[place], out);
+        link_copy(&pg->link, copies[place], out);
 }
 
 /* Likewise for a row that stays where it is. */
-static void change_values(Postgres *pg, const PgValues *values)
+static void change_values(Postgres *pg, const RowValues *values)
 {
     Buf row = { 0 };
     pgrow_change(&pg->out.changes, values);
     pgrow_copy(&row, values);
-    pgknown_put(&pg->known, (JobId)values->numbers[PG_ID],
-                (uint32_t)values->numbers[PG_OWNER], buf_slice(&row));
+    pgknown_put(&pg->known, (JobId)values->numbers[COL_ID],
+                (uint32_t)values->numbers[COL_OWNER], buf_slice(&row));
     buf_done(&row);
 }
 
@@ -237,13 +250,9 @@ PgPattern pgheld_pattern(Postgres *pg, const Job *job)
 
 void pgheld_line(Postgres *pg, PgPattern *pattern, JobId id, Slice payload)
 {
-    PgValues *values = &pattern->values;
+    RowValues *values = &pattern->values;
     bool apart = payload.bytes > STORE_PAYLOAD_SMALL;
-    values->numbers[PG_ID] = (int64_t)id;
-    values->numbers[PG_APART] = apart;
-    values->given[PG_APART] = apart;
-    values->bytes[PG_PAYLOAD] = payload;
-    values->given[PG_PAYLOAD] = !apart && payload.bytes;
+    columns_refill(values, id, payload, apart);
     if (apart)
         write_payload(pg, id, payload);
     write_values(pg, values, pattern->place, PLACE_NONE);
@@ -410,7 +419,7 @@ static bool stays(const PgHeld *held, uint32_t lane, bool few)
 
 static void write_one(Postgres *pg, PgHeld *held, bool few)
 {
-    PgValues values;
+    RowValues values;
     const Job *job = &held->saved.row.job;
     Place place = place_of(job->state);
     if (held->was != PLACE_NONE && !held->rewrite)
@@ -495,7 +504,7 @@ static void send_all(Postgres *pg)
     PgOutgoing *out = &pg->out;
     bool sure = true;
     for (unsigned i = 0; i < PLACES; i++)
-        link_copy(&pg->link, tables[i], &out->fresh[i]);
+        link_copy(&pg->link, copies[i], &out->fresh[i]);
     for (unsigned i = 0; i < PLACES; i++)
         sure = send_removed(pg, &out->removed[i], removes[i]) && sure;
     send_removed_beside(pg, &out->attempts_removed,
@@ -508,7 +517,7 @@ static void send_all(Postgres *pg)
     if (!sure) /* else what another has removed meanwhile would be there again */
         link_fail(&pg->link, ERR_BUSY, PG_DOUBT);
     for (unsigned i = 0; i < PLACES; i++)
-        link_copy(&pg->link, tables[i], &out->jobs[i]);
+        link_copy(&pg->link, copies[i], &out->jobs[i]);
     link_copy(&pg->link, "pawl.result(job, data)", &out->results);
     link_copy(&pg->link, "pawl.payload(job, data)", &out->payloads);
     send_columns(pg, out->attempts, 17,

@@ -60,8 +60,9 @@ void pgheld_take(Postgres *pg, const PGresult *result, Place place);
  */
 bool pgheld_asked(const Postgres *pg, JobId id);
 
-/* The job, held or read now; NULL when there is none. */
+/* The job, held or read now; NULL when there is none, or it is damaged. */
 PgHeld *pgheld_find(Postgres *pg, JobId id);
+bool pgheld_there(Postgres *pg, JobId id); /* damaged or not */
 
 /* A job that is not in the store yet: to be changed in this transaction, or only to be
  * written. */
@@ -70,7 +71,7 @@ void pgheld_write(Postgres *pg, const Job *job);
 
 /* Many that differ in id and payload only: values of the first, then each. */
 typedef struct PgPattern {
-    PgValues values;
+    RowValues values;
     Place place;
     uint32_t lane;
     JobState state;

@@ -22,7 +22,7 @@ static bool exists(Sqlite *sqlite, JobId id)
         point_added(point, id);
         return false;
     }
-    return held_find(sqlite, id) != NULL;
+    return held_there(sqlite, id);
 }
 
 static OpResult add_job(Sqlite *sqlite, const Job *job)
@@ -41,6 +41,7 @@ typedef struct LineAdd {
     sqlite3_stmt *stmt;
     const Op *op;
     uint32_t node;
+    RowValues values;
     uint64_t count;
     int64_t bytes;
 } LineAdd;
@@ -57,10 +58,8 @@ static void add_line(LineAdd *add, Slice line)
         db_run(db, payload);
     }
     add->bytes += (int64_t)line.bytes;
-    sqlite3_bind_int64(add->stmt, COL_ID + 1, (int64_t)id);
-    sqlite3_bind_int(add->stmt, COL_APART + 1, apart);
-    sqlite3_bind_blob64(add->stmt, COL_PAYLOAD + 1, apart ? NULL : line.data,
-                        apart ? 0 : line.bytes, SQLITE_STATIC);
+    columns_refill(&add->values, id, line, apart);
+    row_columns_bind_line(add->stmt, &add->values);
     db_run(db, add->stmt);
 }
 
@@ -71,8 +70,9 @@ static void add_new_lines(Sqlite *sqlite, const Op *op, uint32_t node, uint64_t 
     RowColumns pattern = { .row = row_new(op->job), .opened = true };
     LineAdd add = { .sqlite = sqlite, .op = op, .node = node };
     add.stmt = db_statement(db, (Sql)(SQL_LIVE_ADD + place));
-    uint32_t lane = row_columns_bind(add.stmt, &pattern, &sqlite->catalog, db);
-    row_columns_bind_rest(add.stmt, &pattern, &sqlite->catalog, db, &sqlite->scratch);
+    uint32_t lane =
+        row_columns_values(&add.values, &pattern, &sqlite->catalog, db, &sqlite->scratch);
+    row_columns_bind(add.stmt, &add.values);
     Slice rest = op->body;
     Slice line;
     while (add.count < lines && lines_next(&rest, &line))
@@ -202,9 +202,12 @@ static OpResult change_job(Sqlite *sqlite, const Op *op, uint32_t node)
     }
     rollups_change(&sqlite->rollups, row, op);
     const Job was = { .state = row->job.state, .flags = row->job.flags };
+    uint32_t owner = row->job.owner;
     row_change(row, op);
-    if (sqlite_joined(sqlite, node))
+    if (sqlite_joined(sqlite, node)) {
         cluster_claim_final(op, node, was.state, &row->job);
+        held->rewrite = held->rewrite || row->job.owner != owner;
+    }
     if (op->kind == OP_MOVE && (op->fields & FIELD_PAYLOAD))
         held_payload(sqlite, held, op->payload);
     held->changed = true;

@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "store/damage.h"
 #include "store/sqlite/schema.h"
 
 #include <assert.h>
@@ -21,6 +22,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE_BYTES       4096
@@ -67,6 +69,14 @@ void db_fail(Db *db, int rc, const char *text)
         return;
     db->rc = rc;
     snprintf(db->failure, sizeof db->failure, "%s", text);
+}
+
+void db_fail_damaged(Db *db, JobId id)
+{
+    char text[ID_TEXT_BYTES];
+    char failure[sizeof db->failure];
+    snprintf(failure, sizeof failure, DAMAGE_TEXT, id_text(id, text));
+    db_fail(db, SQLITE_CORRUPT, failure);
 }
 
 static void failed(Db *db, int rc)
@@ -224,6 +234,13 @@ Err db_sync(Db *db, Error *why)
                      sqlite3_errmsg(db->handle));
 }
 
+bool db_there(const Db *db)
+{
+    struct stat status;
+    return !stat(db->path, &status) && status.st_ino == db->inode &&
+           status.st_dev == db->device;
+}
+
 /* --- Opening --------------------------------------------------------------------------
  */
 
@@ -338,8 +355,13 @@ static Err attach(Db *db, const StoreOptions *options, Error *why)
                          db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(rc));
     sqlite3_busy_timeout(db->handle, BUSY_MS);
     Err err = set_pragmas(db, options, why);
+    struct stat status;
+    if (!err && stat(db->path, &status))
+        err = error_errno(why, "store: cannot look at %s", db->path);
     if (err)
         return err;
+    db->device = status.st_dev;
+    db->inode = status.st_ino;
     /* Also takes SQLite's own checkpoints away: see db_sync and db_bound_log. */
     sqlite3_wal_hook(db->handle, wal_hook, db);
     Schema schema = { db->path, schema_steps, schema_step_count };

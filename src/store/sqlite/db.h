@@ -12,13 +12,16 @@
 #include "store/store.h"
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 typedef struct Db {
     sqlite3 *handle;
     char *path;
-    int lock_fd; /* -1: not the owner */
-    int wal_fd;  /* -1: not open yet */
-    int rc;      /* the first failure since db_begin; SQLITE_OK: none */
+    int lock_fd;  /* -1: not the owner */
+    int wal_fd;   /* -1: not open yet */
+    dev_t device; /* of the file that was opened, */
+    ino_t inode;
+    int rc; /* the first failure since db_begin; SQLITE_OK: none */
     int wal_frames;
     int wal_frames_max; /* then the log is moved into the file; tests make it small */
     uint32_t defined;   /* changes of definitions: cluster_trims */
@@ -38,6 +41,7 @@ void db_close(Db *db);
 void db_begin(Db *db, bool write);
 MUST_CHECK Err db_end(Db *db, const char *doing, Error *why); /* rolls back on failure */
 void db_fail(Db *db, int rc, const char *text);
+void db_fail_damaged(Db *db, JobId id); /* the row of a job: ERR_CORRUPT */
 
 /* Ready to be bound: reset, nothing bound. */
 sqlite3_stmt *db_statement(Db *db, Sql sql);
@@ -48,6 +52,9 @@ void db_run(Db *db, sqlite3_stmt *stmt); /* to its end, then reset */
 /* Everything committed is on stable storage and, as far as readers let it, in the
  * file itself. */
 MUST_CHECK Err db_sync(Db *db, Error *why);
+
+/* Whether the path still leads to the file that was opened. Any thread. */
+bool db_there(const Db *db);
 
 /* Moves the log into the file when it has grown past its bound. */
 void db_bound_log(Db *db);

@@ -2,6 +2,7 @@
 /* load.c - see load.h. */
 #include "store/sqlite/load.h"
 
+#include "store/damage.h"
 #include "store/sqlite/booking.h"
 #include "store/sqlite/cluster.h"
 #include "store/sqlite/relations.h"
@@ -47,8 +48,7 @@ static void give(Loading *in, RowColumns *saved)
 
 static bool read_row(Loading *in, sqlite3_stmt *stmt, RowColumns *out)
 {
-    return row_columns_read(out, stmt, &in->sqlite->catalog, &in->sqlite->db,
-                            &in->out->arena);
+    return row_columns_read(out, stmt, &in->sqlite->catalog, &in->out->arena);
 }
 
 static bool has_room(const Loading *in)
@@ -72,17 +72,21 @@ static bool is_asked(const Loading *in, RowColumns *saved)
     return job_owner(&saved->row.job) == in->load->owner;
 }
 
-/* Every row of stmt, up to the limit. */
+/* Every row of stmt, up to the limit. Damaged ones count for it, because the statement
+ * has it too. */
 static void give_all(Loading *in, sqlite3_stmt *stmt)
 {
     RowColumns saved;
+    size_t damaged = 0;
     while (db_row(&in->sqlite->db, stmt)) {
         if (!has_room(in) && !in->load->owner) {
             in->out->more = true;
             break;
         }
-        if (!read_row(in, stmt, &saved))
-            break;
+        if (!read_row(in, stmt, &saved)) {
+            damaged++;
+            continue;
+        }
         if (!is_asked(in, &saved))
             continue;
         if (!has_room(in)) {
@@ -93,7 +97,34 @@ static void give_all(Loading *in, sqlite3_stmt *stmt)
             saved.row.job.flags |= JOB_PAYLOAD_APART;
         give(in, &saved);
     }
+    if (damaged && in->load->limit && in->out->count + damaged > in->load->limit)
+        in->out->more = true;
     sqlite3_reset(stmt);
+}
+
+/* The first sound row of a lane that is asked for. */
+static bool find_head(Loading *in, int64_t lane, RowColumns *out)
+{
+    Db *db = &in->sqlite->db;
+    bool found = false;
+    bool damaged = false;
+    if (!in->load->owner) {
+        sqlite3_stmt *head = db_statement(db, SQL_LANE_HEAD);
+        sqlite3_bind_int64(head, 1, lane);
+        bool any = db_row(db, head);
+        found = any && read_row(in, head, out);
+        damaged = any && !found;
+        sqlite3_reset(head);
+    }
+    if (!in->load->owner && !damaged)
+        return found;
+    sqlite3_stmt *rows = db_statement(db, SQL_WINDOW);
+    sqlite3_bind_int64(rows, 1, lane);
+    sqlite3_bind_int64(rows, 2, -1);
+    while (!found && db_row(db, rows))
+        found = read_row(in, rows, out) && is_asked(in, out);
+    sqlite3_reset(rows);
+    return found;
 }
 
 static void load_lanes(Loading *in)
@@ -102,20 +133,13 @@ static void load_lanes(Loading *in)
     sqlite3_stmt *lanes = db_statement(db, SQL_LANES_READY);
     RowColumns saved;
     while (db_row(db, lanes)) {
-        sqlite3_stmt *head =
-            db_statement(db, in->load->owner ? SQL_WINDOW : SQL_LANE_HEAD);
-        sqlite3_bind_int64(head, 1, sqlite3_column_int64(lanes, 0));
-        if (in->load->owner)
-            sqlite3_bind_int64(head, 2, -1);
-        bool found = false;
-        while (!found && db_row(db, head) && read_row(in, head, &saved))
-            found = is_asked(in, &saved);
+        if (!find_head(in, sqlite3_column_int64(lanes, 0), &saved))
+            continue;
         saved.row.job.payload = (Slice){ NULL, 0 };
-        if (found && has_room(in))
+        if (has_room(in))
             give(in, &saved);
-        else if (found)
+        else
             in->out->more = true;
-        sqlite3_reset(head);
     }
 }
 
@@ -177,8 +201,8 @@ static void load_level(Loading *in, uint32_t lane, int64_t rank)
     sqlite3_bind_int64(stmt, 4, from_dt);
     sqlite3_bind_int64(stmt, 5, from_id);
     RowColumns saved;
-    while (db_row(&in->sqlite->db, stmt) && read_row(in, stmt, &saved)) {
-        if (!is_asked(in, &saved))
+    while (db_row(&in->sqlite->db, stmt)) {
+        if (!read_row(in, stmt, &saved) || !is_asked(in, &saved))
             continue;
         if (saved.apart)
             saved.row.job.flags |= JOB_PAYLOAD_APART;
@@ -270,9 +294,7 @@ static void load_due(Loading *in)
     for (size_t first; (first = earliest(lists, has_row)) < DUE_LISTS;) {
         int64_t dt_ms = sqlite3_column_int64(lists[first], COL_DT);
         bool due = dt_ms <= in->load->dt_ms;
-        if (!read_row(in, lists[first], &saved))
-            break;
-        bool asked = is_asked(in, &saved);
+        bool asked = read_row(in, lists[first], &saved) && is_asked(in, &saved);
         if (asked && (!due || !has_room(in))) {
             in->out->more = due;
             in->out->next_due_ms = dt_ms;
@@ -336,24 +358,30 @@ Slice sqlite_payload(Sqlite *sqlite, JobId id, Arena *arena)
 /* The row alone: a large payload is not read. */
 static bool find_row(Sqlite *sqlite, JobId id, Arena *arena, RowColumns *out)
 {
+    out->damaged = false;
     for (unsigned place = 0; place < PLACES; place++) {
         sqlite3_stmt *stmt = db_statement(&sqlite->db, (Sql)(SQL_LIVE_GET + place));
         sqlite3_bind_int64(stmt, 1, (int64_t)id);
         if (!db_row(&sqlite->db, stmt))
             continue;
-        bool good = row_columns_read(out, stmt, &sqlite->catalog, &sqlite->db, arena);
+        bool sound = row_columns_read(out, stmt, &sqlite->catalog, arena);
         sqlite3_reset(stmt);
-        return good;
+        return sound;
     }
     return false;
 }
 
 bool sqlite_find(Sqlite *sqlite, JobId id, Arena *arena, RowColumns *out)
 {
-    bool found = find_row(sqlite, id, arena, out);
-    if (found && out->apart)
+    if (!find_row(sqlite, id, arena, out))
+        return false;
+    if (out->apart)
         out->row.job.payload = sqlite_payload(sqlite, id, arena);
-    return found;
+    if (!out->apart || columns_payload_sound(out, out->row.job.payload))
+        return true;
+    damage_note(id);
+    out->damaged = true;
+    return false;
 }
 
 static bool find_own(Loading *in, RowColumns *out)
@@ -364,6 +392,8 @@ static bool find_own(Loading *in, RowColumns *out)
                                 : sqlite_find(in->sqlite, in->load->id, arena, out);
     if (found && in->load->bare)
         out->row.job.payload = (Slice){ NULL, 0 };
+    if (out->damaged)
+        db_fail_damaged(&in->sqlite->db, in->load->id);
     return found && (!tenant.bytes || slice_equal(tenant, out->row.job.tenant));
 }
 

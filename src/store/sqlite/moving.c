@@ -3,6 +3,7 @@
 #include "store/moving.h"
 #include "store/sqlite/row.h"
 #include "store/sqlite/sqlite.h"
+#include "store/sum.h"
 
 static const char *const places[PLACES] = {
     [PLACE_LIVE] = "job_live", [PLACE_DONE] = "job_done", [PLACE_DEAD] = "job_dead"
@@ -23,13 +24,16 @@ static sqlite3_stmt *prepare(Db *db, const Buf *sql)
 /* --- Out ------------------------------------------------------------------------------
  */
 
-static void read_payload(Sqlite *sqlite, Job *job, Arena *arena)
+static void read_payload(Sqlite *sqlite, RowColumns *saved, Arena *arena)
 {
+    Job *job = &saved->row.job;
     sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_PAYLOAD_GET);
     sqlite3_bind_int64(stmt, 1, (int64_t)job->id);
     if (db_row(&sqlite->db, stmt))
         job->payload = slice_copy(arena, db_column(stmt, 0));
     sqlite3_reset(stmt);
+    if (!columns_payload_sound(saved, job->payload))
+        db_fail_damaged(&sqlite->db, job->id);
 }
 
 static void jobs_out(Sqlite *sqlite, Place place, const MoveSink *sink)
@@ -41,11 +45,13 @@ static void jobs_out(Sqlite *sqlite, Place place, const MoveSink *sink)
     while (stmt && db_row(&sqlite->db, stmt)) {
         RowColumns saved;
         arena_reset(&arena);
-        if (!row_columns_read(&saved, stmt, &sqlite->catalog, &sqlite->db, &arena))
+        if (!row_columns_read(&saved, stmt, &sqlite->catalog, &arena)) {
+            db_fail_damaged(&sqlite->db, saved.row.job.id);
             break;
+        }
         row_columns_open(&saved, &sqlite->db);
         if (saved.apart)
-            read_payload(sqlite, &saved.row.job, &arena);
+            read_payload(sqlite, &saved, &arena);
         if (!sqlite->db.rc)
             sink->job(sink->context, &saved.row);
     }
@@ -170,11 +176,14 @@ static void job_in(Store *store, const Row *row)
     Slice payload = row->job.payload;
     RowColumns saved = { .row = *row, .opened = true };
     saved.apart = payload.bytes > STORE_PAYLOAD_SMALL;
+    saved.payload_sum = sum_payload(payload);
     if (saved.apart)
         saved.row.job.payload = (Slice){ NULL, 0 };
+    RowValues values;
+    uint32_t lane =
+        row_columns_values(&values, &saved, &sqlite->catalog, db, &sqlite->scratch);
     sqlite3_stmt *stmt = db_statement(db, adds[place_of(row->job.state)]);
-    uint32_t lane = row_columns_bind(stmt, &saved, &sqlite->catalog, db);
-    row_columns_bind_rest(stmt, &saved, &sqlite->catalog, db, &sqlite->scratch);
+    row_columns_bind(stmt, &values);
     db_run(db, stmt);
     catalog_count(&sqlite->catalog, lane, row->job.state, 1);
     catalog_bytes(&sqlite->catalog, lane, (int64_t)payload.bytes + row->job.result_bytes);

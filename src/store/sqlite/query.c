@@ -3,9 +3,11 @@
 #include "store/sqlite/query.h"
 
 #include "store/ages.h"
+#include "store/damage.h"
 #include "store/held_jobs.h"
 #include "store/sqlite/load.h"
 #include "store/sqlite/terms.h"
+#include "store/states_sql.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -111,7 +113,7 @@ static void choose_sources(Search *search)
     JobStates states = search->terms.states;
     JobStates live = states & ~(JobStates)STATES_FINAL;
     if (live && few(search, live))
-        add_source(search, "job_live j INDEXED BY live_idle WHERE state <> 2");
+        add_source(search, "job_live j INDEXED BY live_idle WHERE state <> " READY);
     else if (live)
         add_source(search, "job_live j NOT INDEXED WHERE 1");
     if (states & STATE_BIT(JOB_DONE))
@@ -200,6 +202,19 @@ static Source *newest(Search *search)
     return best;
 }
 
+/* False for a damaged one. */
+static bool read_payload(Search *search, RowColumns *saved)
+{
+    Job *job = &saved->row.job;
+    if (!saved->apart)
+        return true;
+    job->payload = sqlite_payload(search->sqlite, job->id, &search->arena);
+    if (columns_payload_sound(saved, job->payload))
+        return true;
+    damage_note(job->id);
+    return false;
+}
+
 /* All sources over ids from low up to before, merged. */
 static void look(Search *search, JobId low, JobId before, bool payload)
 {
@@ -214,13 +229,10 @@ static void look(Search *search, JobId low, JobId before, bool payload)
     while (!search->full && (source = newest(search))) {
         RowColumns saved;
         arena_reset(&search->arena);
-        if (!row_columns_read(&saved, source->rows, &search->sqlite->catalog,
-                              &search->sqlite->db, &search->arena))
-            return;
-        if (payload && saved.apart)
-            saved.row.job.payload =
-                sqlite_payload(search->sqlite, saved.row.job.id, &search->arena);
-        judge(search, &saved);
+        if (row_columns_read(&saved, source->rows, &search->sqlite->catalog,
+                             &search->arena) &&
+            (!payload || read_payload(search, &saved)))
+            judge(search, &saved);
         next_row(search, source);
     }
 }

@@ -2,95 +2,81 @@
 /* row.c - see row.h. */
 #include "store/sqlite/row.h"
 
-static int64_t number(sqlite3_stmt *stmt, JobColumn column)
+#include "store/damage.h"
+
+#include <assert.h>
+
+/* Where NULL is another value than 0. */
+static const bool tells_null[JOB_COLUMNS] = {
+    [COL_LANE] = true,        [COL_ATTEMPT] = true,  [COL_RUN_STATE] = true,
+    [COL_EXIT_STATUS] = true, [COL_PROGRESS] = true, [COL_SUM] = true,
+};
+
+static void read_bytes(RowValues *out, sqlite3_stmt *stmt, int column, Arena *arena)
 {
-    return sqlite3_column_int64(stmt, (int)column);
+    Slice bytes = db_column(stmt, column);
+    out->given[column] = bytes.bytes > 0;
+    if (bytes.bytes)
+        out->bytes[column] = slice_copy(arena, bytes);
 }
 
-static int32_t small(sqlite3_stmt *stmt, JobColumn column, int32_t absent)
+/* The columns of a statement as values; bytes are copied. */
+static void read_values(RowValues *out, sqlite3_stmt *stmt, Arena *arena)
 {
-    if (sqlite3_column_type(stmt, (int)column) == SQLITE_NULL)
-        return absent;
-    return sqlite3_column_int(stmt, (int)column);
+    int there = sqlite3_column_count(stmt);
+    assert(there == COL_PAYLOAD || there == COL_PAYLOAD + 1);
+    memset(out->given, 0, sizeof out->given);
+    out->trusted = false;
+    out->whole = there > COL_PAYLOAD;
+    for (int i = 0; i < there; i++) {
+        if (column_has_bytes((unsigned)i)) {
+            read_bytes(out, stmt, i, arena);
+            continue;
+        }
+        out->given[i] = !tells_null[i] || sqlite3_column_type(stmt, i) != SQLITE_NULL;
+        if (out->given[i])
+            out->numbers[i] = sqlite3_column_int64(stmt, i);
+        else if (i == COL_ATTEMPT)
+            i = COL_RESULT_BYTES; /* then the columns about runs are NULL */
+    }
 }
 
-static Slice text(sqlite3_stmt *stmt, JobColumn column, Arena *arena)
+static bool makes_sense(const RowValues *values, const Catalog *catalog)
 {
-    return slice_copy(arena, db_column(stmt, (int)column));
+    int64_t lane = values->given[COL_LANE] ? values->numbers[COL_LANE] : 0;
+    return lane >= 1 && lane <= (int64_t)catalog->lane_count &&
+           columns_make_sense(values);
 }
 
-static Slice name(sqlite3_stmt *stmt, JobColumn column, const Catalog *catalog)
+static Slice name(const RowValues *values, JobColumn column, const Catalog *catalog)
 {
-    return catalog_text(catalog, (uint32_t)number(stmt, column));
+    int64_t number = values->given[column] ? values->numbers[column] : 0;
+    return catalog_text(catalog, (uint32_t)number);
 }
 
-static void read_run(Row *row, sqlite3_stmt *stmt, const Catalog *catalog)
+static bool is_damaged(RowColumns *out, JobId id)
 {
-    Job *job = &row->job;
-    job->attempt = (uint32_t)number(stmt, COL_ATTEMPT);
-    job->retry_number = (uint32_t)number(stmt, COL_RETRY);
-    job->node = name(stmt, COL_NODE, catalog);
-    job->started_ms = number(stmt, COL_STARTED);
-    job->finished_ms = number(stmt, COL_FINISHED);
-    job->beat_ms = number(stmt, COL_BEAT);
-    job->outcome.code = (JobCode)number(stmt, COL_CODE);
-    job->outcome.exitcode = small(stmt, COL_EXITCODE, 0);
-    job->outcome.exit_status = small(stmt, COL_EXIT_STATUS, -1);
-    job->outcome.signal = small(stmt, COL_SIGNAL, 0);
-    job->progress = small(stmt, COL_PROGRESS, -1);
-    job->result_bytes = number(stmt, COL_RESULT_BYTES);
-    row->run_state = small(stmt, COL_RUN_STATE, RUN_NONE);
-    row->run_retry = (uint32_t)number(stmt, COL_RUN_RETRY);
-    row->slot = (uint32_t)number(stmt, COL_SLOT);
+    *out = (RowColumns){ .row.job.id = id, .damaged = true };
+    damage_note(id);
+    return false;
 }
 
-bool row_columns_sound(sqlite3_stmt *stmt, const Catalog *catalog)
-{
-    int64_t lane = number(stmt, COL_LANE);
-    int64_t state = number(stmt, COL_STATE);
-    int64_t code = number(stmt, COL_CODE);
-    int64_t run_state = small(stmt, COL_RUN_STATE, RUN_NONE);
-    return lane >= 1 && lane <= (int64_t)catalog->lane_count && state >= 0 &&
-           state < JOB_STATES && code >= 0 && code <= CODE_ERROR &&
-           run_state >= RUN_NONE && run_state < JOB_STATES;
-}
-
-bool row_columns_read(RowColumns *out, sqlite3_stmt *stmt, const Catalog *catalog, Db *db,
+bool row_columns_read(RowColumns *out, sqlite3_stmt *stmt, const Catalog *catalog,
                       Arena *arena)
 {
-    if (!row_columns_sound(stmt, catalog)) {
-        db_fail(db, SQLITE_CORRUPT, "a job's row is damaged");
-        return false;
-    }
-    *out = (RowColumns){ .row.job = job_default() };
-    Job *job = &out->row.job;
-    job->id = (JobId)number(stmt, COL_ID);
-    job->state = (JobState)number(stmt, COL_STATE);
-    out->lane = (uint32_t)number(stmt, COL_LANE);
-    const CatalogLane *lane = &catalog->lanes[out->lane - 1];
-    job->tenant = catalog_text(catalog, lane->tenant);
-    job->queue = catalog_text(catalog, lane->queue);
-    job->priority = ~number(stmt, COL_RANK);
-    job->dt_ms = number(stmt, COL_DT);
-    job->lock = name(stmt, COL_LOCK, catalog);
-    job->type = name(stmt, COL_TYPE, catalog);
-    job->flags = (uint32_t)number(stmt, COL_FLAGS);
-    job->created_ms = number(stmt, COL_CREATED);
-    job->run_at_ms = number(stmt, COL_RUN_AT);
-    job->parent = (JobId)number(stmt, COL_PARENT);
-    job->service_ms = number(stmt, COL_SERVICE);
-    job->name = text(stmt, COL_NAME, arena);
-    job->reason = text(stmt, COL_REASON, arena);
-    job->error = text(stmt, COL_ERROR, arena);
-    job->message = text(stmt, COL_MESSAGE, arena);
-    out->row.run_state = RUN_NONE;
-    if (sqlite3_column_type(stmt, COL_ATTEMPT) != SQLITE_NULL)
-        read_run(&out->row, stmt, catalog);
-    out->apart = number(stmt, COL_APART) != 0;
-    out->spec = text(stmt, COL_SPEC, arena);
-    if (sqlite3_column_count(stmt) > COL_PAYLOAD)
-        job->payload = text(stmt, COL_PAYLOAD, arena);
-    return true;
+    RowValues values;
+    read_values(&values, stmt, arena);
+    JobId id = (JobId)values.numbers[COL_ID];
+    if (!makes_sense(&values, catalog))
+        return is_damaged(out, id);
+    const CatalogLane *lane = &catalog->lanes[values.numbers[COL_LANE] - 1];
+    const RowTexts texts = { .tenant = catalog_text(catalog, lane->tenant),
+                             .queue = catalog_text(catalog, lane->queue),
+                             .lock = name(&values, COL_LOCK, catalog),
+                             .type = name(&values, COL_TYPE, catalog),
+                             .node = name(&values, COL_NODE, catalog) };
+    columns_read(out, &values, &texts);
+    return out->damaged ? is_damaged(out, id) : true;
 }
 
 void row_columns_open(RowColumns *saved, Db *db)
@@ -99,72 +85,76 @@ void row_columns_open(RowColumns *saved, Db *db)
         db_fail(db, SQLITE_CORRUPT, "a job's packed fields are damaged");
 }
 
-static void bind(sqlite3_stmt *stmt, JobColumn column, int64_t value)
-{
-    db_bind_int(stmt, (int)column + 1, value);
-}
-
-static void bind_unless(sqlite3_stmt *stmt, JobColumn column, int64_t value, int64_t none)
-{
-    if (value != none)
-        sqlite3_bind_int64(stmt, (int)column + 1, value);
-}
-
-static void bind_run(sqlite3_stmt *stmt, const Row *row, uint32_t node)
-{
-    const Job *job = &row->job;
-    bind(stmt, COL_RETRY, job->retry_number);
-    bind(stmt, COL_RUN_RETRY, row->run_retry);
-    bind_unless(stmt, COL_RUN_STATE, row->run_state, RUN_NONE);
-    bind(stmt, COL_SLOT, row->slot);
-    bind(stmt, COL_NODE, node);
-    bind(stmt, COL_STARTED, job->started_ms);
-    bind(stmt, COL_FINISHED, job->finished_ms);
-    bind(stmt, COL_BEAT, job->beat_ms);
-    bind(stmt, COL_CODE, job->outcome.code);
-    bind(stmt, COL_EXITCODE, job->outcome.exitcode);
-    bind_unless(stmt, COL_EXIT_STATUS, job->outcome.exit_status, -1);
-    bind(stmt, COL_SIGNAL, job->outcome.signal);
-    bind_unless(stmt, COL_PROGRESS, job->progress, -1);
-    bind(stmt, COL_RESULT_BYTES, job->result_bytes);
-}
-
-uint32_t row_columns_bind(sqlite3_stmt *stmt, const RowColumns *saved, Catalog *catalog,
-                          Db *db)
+/* Most rows stay in their lane: then it need not be looked for by its names. */
+static uint32_t lane_of(const RowColumns *saved, Catalog *catalog, Db *db)
 {
     const Job *job = &saved->row.job;
-    uint32_t lane = catalog_lane(catalog, db, job);
-    sqlite3_bind_int64(stmt, COL_ID + 1, (int64_t)job->id);
-    sqlite3_bind_int64(stmt, COL_STATE + 1, job->state);
-    sqlite3_bind_int64(stmt, COL_LANE + 1, lane);
-    sqlite3_bind_int64(stmt, COL_RANK + 1, ~job->priority);
-    sqlite3_bind_int64(stmt, COL_DT + 1, job->dt_ms);
-    bind(stmt, COL_LOCK, catalog_name(catalog, db, job->lock));
-    bind(stmt, COL_FLAGS, job->flags);
-    bind(stmt, COL_RUN_AT, job->run_at_ms);
-    db_bind_text(stmt, COL_REASON + 1, job->reason);
-    db_bind_text(stmt, COL_ERROR + 1, job->error);
-    db_bind_text(stmt, COL_MESSAGE + 1, job->message);
-    if (row_columns_has_run(&saved->row)) {
-        uint32_t node = catalog_name(catalog, db, job->node);
-        if (node && saved->row.slot)
-            catalog_slot(catalog, db, node, saved->row.slot);
-        sqlite3_bind_int64(stmt, COL_ATTEMPT + 1, job->attempt);
-        bind_run(stmt, &saved->row, node);
+    if (saved->lane && saved->lane <= catalog->lane_count) {
+        const CatalogLane *lane = &catalog->lanes[saved->lane - 1];
+        Slice type = lane->type ? catalog_text(catalog, lane->type) : (Slice){ NULL, 0 };
+        if (lane->pull == ((job->flags & JOB_PULL) != 0) &&
+            catalog_text(catalog, lane->tenant).data == job->tenant.data &&
+            catalog_text(catalog, lane->queue).data == job->queue.data &&
+            slice_equal(type, job_lane_type(job)))
+            return saved->lane;
     }
-    return lane;
+    return catalog_lane(catalog, db, job);
 }
 
-void row_columns_bind_rest(sqlite3_stmt *stmt, const RowColumns *saved, Catalog *catalog,
-                           Db *db, Buf *scratch)
+static uint32_t type_of(const RowColumns *saved, Catalog *catalog, Db *db)
+{
+    Slice type = saved->row.job.type;
+    bool same = saved->type && catalog_text(catalog, saved->type).data == type.data;
+    return same ? saved->type : catalog_name(catalog, db, type);
+}
+
+uint32_t row_columns_values(RowValues *out, const RowColumns *saved, Catalog *catalog,
+                            Db *db, Buf *scratch)
 {
     const Job *job = &saved->row.job;
-    bind(stmt, COL_TYPE, catalog_name(catalog, db, job->type));
-    bind(stmt, COL_CREATED, job->created_ms);
-    bind(stmt, COL_PARENT, (int64_t)job->parent);
-    bind(stmt, COL_SERVICE, job->service_ms);
-    db_bind_text(stmt, COL_NAME + 1, job->name);
-    bind(stmt, COL_APART, saved->apart);
-    db_bind_blob(stmt, COL_SPEC + 1, row_columns_spec(saved, scratch));
-    db_bind_blob(stmt, COL_PAYLOAD + 1, job->payload);
+    RowNumbers numbers = { .lane = lane_of(saved, catalog, db),
+                           .lock = catalog_name(catalog, db, job->lock),
+                           .type = type_of(saved, catalog, db) };
+    if (row_columns_has_run(&saved->row)) {
+        numbers.node = catalog_name(catalog, db, job->node);
+        if (numbers.node && saved->row.slot)
+            catalog_slot(catalog, db, numbers.node, saved->row.slot);
+    }
+    columns_fill(out, saved, &numbers, row_columns_spec(saved, scratch));
+    return numbers.lane;
+}
+
+static void bind(sqlite3_stmt *stmt, const RowValues *values, int column)
+{
+    if (!values->given[column])
+        return;
+    if (job_columns[column].type == COLUMN_TEXT)
+        db_bind_text(stmt, column + 1, values->bytes[column]);
+    else if (job_columns[column].type == COLUMN_BYTES)
+        db_bind_blob(stmt, column + 1, values->bytes[column]);
+    else
+        sqlite3_bind_int64(stmt, column + 1, values->numbers[column]);
+}
+
+void row_columns_bind(sqlite3_stmt *stmt, const RowValues *values)
+{
+    for (int i = 0; i <= COL_PAYLOAD; i++)
+        bind(stmt, values, i);
+}
+
+void row_columns_bind_changes(sqlite3_stmt *stmt, const RowValues *values)
+{
+    bind(stmt, values, COL_ID);
+    for (int i = 0; i <= COL_PAYLOAD; i++)
+        if (job_columns[i].changes)
+            bind(stmt, values, i);
+}
+
+void row_columns_bind_line(sqlite3_stmt *stmt, const RowValues *values)
+{
+    static const JobColumn columns[] = { COL_ID, COL_APART, COL_SUM, COL_PAYLOAD };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        sqlite3_bind_null(stmt, (int)columns[i] + 1);
+        bind(stmt, values, (int)columns[i]);
+    }
 }

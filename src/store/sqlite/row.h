@@ -7,26 +7,25 @@
 #include "store/row_columns.h"
 #include "store/sqlite/catalog.h"
 
-/* Whether it is a row that the program would not stumble over: a file may be damaged. */
-bool row_columns_sound(sqlite3_stmt *stmt, const Catalog *catalog);
-
-/* The row under stmt (a SELECT of the columns of JobColumn), its bytes copied into the
- * arena. Without COL_PAYLOAD in the statement there is no payload. False for a row that
- * makes no sense, which is a failure of db. */
+/* The row under stmt (a SELECT of JOB_HOT_COLUMNS, with or without the payload behind
+ * them), its bytes copied into the arena. False for a damaged one, which is noted (see
+ * damage.h): then only out's id and `damaged` count. */
 MUST_CHECK bool row_columns_read(RowColumns *out, sqlite3_stmt *stmt,
-                                 const Catalog *catalog, Db *db, Arena *arena);
+                                 const Catalog *catalog, Arena *arena);
 
 /* Unpacks the cold fields; the spec must live as long as the row. A damaged spec is a
  * failure of db. */
 void row_columns_open(RowColumns *saved, Db *db);
 
-/* Binds what SQL_LIVE_CHANGE sets; returns the lane. */
-uint32_t row_columns_bind(sqlite3_stmt *stmt, const RowColumns *saved, Catalog *catalog,
-                          Db *db);
-
-/* Binds the other columns, for an INSERT. `scratch` holds the packed spec until the
+/* What is to be written; returns the lane. `scratch` holds the packed spec until the
  * step. */
-void row_columns_bind_rest(sqlite3_stmt *stmt, const RowColumns *saved, Catalog *catalog,
-                           Db *db, Buf *scratch);
+uint32_t row_columns_values(RowValues *out, const RowColumns *saved, Catalog *catalog,
+                            Db *db, Buf *scratch);
+
+/* Binds all of it, for an INSERT; what SQL_LIVE_CHANGE sets; or, after row_columns_bind,
+ * what columns_refill has changed. */
+void row_columns_bind(sqlite3_stmt *stmt, const RowValues *values);
+void row_columns_bind_changes(sqlite3_stmt *stmt, const RowValues *values);
+void row_columns_bind_line(sqlite3_stmt *stmt, const RowValues *values);
 
 #endif

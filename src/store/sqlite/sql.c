@@ -6,20 +6,23 @@
  * repeated word for word, because SQLite recognises it so. */
 #include "store/sqlite/sql.h"
 
-#define HOT                                                                              \
-    "id, state, lane, rank, dt, lock, type, flags, created, run_at, parent, service, "   \
-    "name, attempt, retry, run_state, run_retry, slot, node, started, finished, beat, "  \
-    "code, exitcode, exit_status, signal, progress, result_bytes, reason, error, "       \
-    "message, apart, spec"
+#include "store/states_sql.h"
+
+#define HOT JOB_HOT_COLUMNS
 #define ALL HOT ", payload"
 
-#define VALUES                                                                           \
-    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "    \
-    "?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, "   \
-    "?33, ?34)"
+#define COLUMN_PLACE(number, NAME, column, type, changes) ", ?" #number
+#define INTO                                                                             \
+    "(" ALL ") VALUES(?1, ?2" JOB_COLUMN_LIST(COLUMN_PLACE)                              \
+        JOB_PAYLOAD_COLUMN(COLUMN_PLACE) ")"
 
-#define READY " FROM job_live INDEXED BY live_ready WHERE state = 2 AND lane = ?1"
-#define IDLE  " FROM job_live INDEXED BY live_idle WHERE state <> 2"
+#define SET_0(number, column)
+#define SET_1(number, column)                           ", " #column " = ?" #number
+#define COLUMN_SET(number, NAME, column, type, changes) SET_##changes(number, column)
+
+#define READY_ROWS                                                                       \
+    " FROM job_live INDEXED BY live_ready WHERE state = " READY " AND lane = ?1"
+#define IDLE " FROM job_live INDEXED BY live_idle WHERE state <> " READY
 
 const char sql_job_columns[] = ALL;
 
@@ -55,9 +58,9 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_LIVE_GET] = "SELECT " ALL " FROM job_live WHERE id = ?1",
     [SQL_DONE_GET] = "SELECT " ALL " FROM job_done WHERE id = ?1",
     [SQL_DEAD_GET] = "SELECT " ALL " FROM job_dead WHERE id = ?1",
-    [SQL_LIVE_ADD] = "INSERT INTO job_live" VALUES,
-    [SQL_DONE_ADD] = "INSERT INTO job_done" VALUES,
-    [SQL_DEAD_ADD] = "INSERT INTO job_dead" VALUES,
+    [SQL_LIVE_ADD] = "INSERT INTO job_live" INTO,
+    [SQL_DONE_ADD] = "INSERT INTO job_done" INTO,
+    [SQL_DEAD_ADD] = "INSERT INTO job_dead" INTO,
     [SQL_LIVE_REMOVE] = "DELETE FROM job_live WHERE id = ?1",
     [SQL_DONE_REMOVE] = "DELETE FROM job_done WHERE id = ?1",
     [SQL_DEAD_REMOVE] = "DELETE FROM job_dead WHERE id = ?1",
@@ -65,33 +68,33 @@ static const char *const texts[SQL_STATEMENTS] = {
         "SELECT " ALL " FROM job_live WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     [SQL_LIVE_REMOVE_RUN] = "DELETE FROM job_live WHERE id BETWEEN ?1 AND ?2",
     [SQL_LIVE_CHANGE] =
-        "UPDATE job_live SET state = ?2, lane = ?3, rank = ?4, dt = ?5, lock = ?6,"
-        " flags = ?8, run_at = ?10, attempt = ?14, retry = ?15, run_state = ?16,"
-        " run_retry = ?17, slot = ?18, node = ?19, started = ?20, finished = ?21,"
-        " beat = ?22, code = ?23, exitcode = ?24, exit_status = ?25, signal = ?26,"
-        " progress = ?27, result_bytes = ?28, reason = ?29, error = ?30, message = ?31"
-        " WHERE id = ?1",
+        "UPDATE job_live SET state = ?2" JOB_COLUMN_LIST(COLUMN_SET) " WHERE id = ?1",
     [SQL_BEAT] = "UPDATE job_live INDEXED BY live_idle SET dt = ?2, beat = ?3"
-                 " WHERE state <> 2 AND state IN (4, 5) AND lock = ?1"
-                 " AND NOT coalesce(flags, 0) & 16", /* JOB_PULL */
+                 " WHERE state <> " READY " AND state " IN_OWNED " AND lock = ?1"
+                 " AND NOT coalesce(flags, 0) & " PULL,
 
-    [SQL_LANES_READY] = "SELECT lane FROM lane_count WHERE state = 2 AND count > 0"
-                        " ORDER BY lane",
-    [SQL_LANE_HEAD] = "SELECT " HOT READY " ORDER BY rank, dt, id LIMIT 1",
-    [SQL_WINDOW] = "SELECT " ALL READY " ORDER BY rank, dt, id LIMIT ?2",
-    [SQL_WINDOW_BEHIND] = "SELECT " ALL READY " AND (rank, dt, id) > (?3, ?4, ?5)"
+    [SQL_LANES_READY] =
+        "SELECT lane FROM lane_count WHERE state = " READY " AND count > 0"
+        " ORDER BY lane",
+    [SQL_LANE_HEAD] = "SELECT " ALL READY_ROWS " ORDER BY rank, dt, id LIMIT 1",
+    [SQL_WINDOW] = "SELECT " ALL READY_ROWS " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_WINDOW_BEHIND] = "SELECT " ALL READY_ROWS " AND (rank, dt, id) > (?3, ?4, ?5)"
                           " ORDER BY rank, dt, id LIMIT ?2",
-    [SQL_WINDOW_KEYS] = "SELECT id, rank, dt" READY " AND (rank, dt, id) > (?3, ?4, ?5)"
-                        " ORDER BY rank, dt, id LIMIT ?2",
-    [SQL_DEFERRED] = "SELECT " HOT IDLE " AND state = 0 ORDER BY dt, id LIMIT ?1",
-    [SQL_RETRYING] = "SELECT " HOT IDLE " AND state = 7 ORDER BY dt, id LIMIT ?1",
-    [SQL_OVERDUE_BLOCKED] = "SELECT " HOT IDLE " AND state = 1 ORDER BY dt, id LIMIT ?1",
-    [SQL_BLOCKED] = "SELECT " HOT " FROM job_live INDEXED BY live_blocked"
-                    " WHERE state = 1 AND coalesce(flags, 0) & 134217728 = 0"
-                    " AND type = ?1 AND lane IN"
-                    " (SELECT id FROM lane WHERE tenant = ?2) ORDER BY id LIMIT ?3",
-    [SQL_RUNNING] = "SELECT " HOT IDLE
-                    " AND state IN (4, 5) AND (?1 IS NULL OR lock = ?1) ORDER BY id",
+    [SQL_WINDOW_KEYS] =
+        "SELECT id, rank, dt" READY_ROWS " AND (rank, dt, id) > (?3, ?4, ?5)"
+        " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_DEFERRED] =
+        "SELECT " HOT IDLE " AND state = " DEFERRED " ORDER BY dt, id LIMIT ?1",
+    [SQL_RETRYING] =
+        "SELECT " HOT IDLE " AND state = " RETRYING " ORDER BY dt, id LIMIT ?1",
+    [SQL_OVERDUE_BLOCKED] =
+        "SELECT " HOT IDLE " AND state = " BLOCKED " ORDER BY dt, id LIMIT ?1",
+    [SQL_BLOCKED] =
+        "SELECT " HOT " FROM job_live INDEXED BY live_blocked"
+        " WHERE state = " BLOCKED " AND " WAITS_FOR_NONE " AND type = ?1 AND lane IN"
+        " (SELECT id FROM lane WHERE tenant = ?2) ORDER BY id LIMIT ?3",
+    [SQL_RUNNING] = "SELECT " HOT IDLE " AND state " IN_OWNED
+                    " AND (?1 IS NULL OR lock = ?1) ORDER BY id",
     [SQL_STATE_COUNT] = "SELECT sum(count) FROM lane_count WHERE (1 << state & ?1)",
     [SQL_DONE_OLD] = "SELECT " HOT " FROM job_done INDEXED BY done_end"
                      " WHERE dt < ?1 AND (1 << state & ?2) ORDER BY dt, id LIMIT ?3",
@@ -138,10 +141,11 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_ITEM_PUT] = "INSERT INTO resource_item(key, item, gone) VALUES(?1, ?2, 0)"
                      " ON CONFLICT DO UPDATE SET gone = 0",
     [SQL_ITEMS_GONE] = "UPDATE resource_item SET gone = 1 WHERE key = ?1",
-    [SQL_WINDOW_LEVEL] = "SELECT min(rank)" READY " AND rank > ?2",
-    [SQL_WINDOW_OF_LEVEL] = "SELECT " ALL READY " AND rank = ?3 AND (dt, id) > (?4, ?5)"
-                            " ORDER BY rank, dt, id LIMIT ?2",
-    [SQL_KEYS_OF_LEVEL] = "SELECT id, rank, dt" READY " AND rank = ?3"
+    [SQL_WINDOW_LEVEL] = "SELECT min(rank)" READY_ROWS " AND rank > ?2",
+    [SQL_WINDOW_OF_LEVEL] =
+        "SELECT " ALL READY_ROWS " AND rank = ?3 AND (dt, id) > (?4, ?5)"
+        " ORDER BY rank, dt, id LIMIT ?2",
+    [SQL_KEYS_OF_LEVEL] = "SELECT id, rank, dt" READY_ROWS " AND rank = ?3"
                           " AND (dt, id) > (?4, ?5) ORDER BY rank, dt, id LIMIT ?2",
 
     [SQL_ROLLUP_ADD] = "INSERT INTO rollup VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"

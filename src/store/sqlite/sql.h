@@ -3,45 +3,7 @@
 #ifndef STORE_SQLITE_SQL_H
 #define STORE_SQLITE_SQL_H
 
-/* Columns of job_live, job_done and job_dead, in the order of the schema. The statement
- * parameter of a column has its number + 1. */
-typedef enum JobColumn {
-    COL_ID,
-    COL_STATE,
-    COL_LANE,
-    COL_RANK,
-    COL_DT,
-    COL_LOCK,
-    COL_TYPE,
-    COL_FLAGS,
-    COL_CREATED,
-    COL_RUN_AT,
-    COL_PARENT,
-    COL_SERVICE,
-    COL_NAME,
-    COL_ATTEMPT,
-    COL_RETRY,
-    COL_RUN_STATE,
-    COL_RUN_RETRY,
-    COL_SLOT,
-    COL_NODE,
-    COL_STARTED,
-    COL_FINISHED,
-    COL_BEAT,
-    COL_CODE,
-    COL_EXITCODE,
-    COL_EXIT_STATUS,
-    COL_SIGNAL,
-    COL_PROGRESS,
-    COL_RESULT_BYTES,
-    COL_REASON,
-    COL_ERROR,
-    COL_MESSAGE,
-    COL_APART,
-    COL_SPEC,
-    COL_PAYLOAD,
-    JOB_COLUMNS,
-} JobColumn;
+#include "store/columns.h"
 
 typedef enum Sql {
     SQL_BEGIN_WRITE,

@@ -181,6 +181,11 @@ static void sqlite_close(Store *store)
     mem_free(sqlite);
 }
 
+static bool sqlite_there(Store *store)
+{
+    return db_there(&sqlite_of(store)->db);
+}
+
 static const StoreKind sqlite_kind = {
     .name = "sqlite",
     .close = sqlite_close,
@@ -201,6 +206,7 @@ static const StoreKind sqlite_kind = {
     .renew = sqlite_renew,
     .nodes = sqlite_nodes,
     .changes = sqlite_changes,
+    .there = sqlite_there,
 };
 
 /* The file's cluster must be ours; a new file becomes so. */

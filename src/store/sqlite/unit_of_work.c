@@ -3,6 +3,7 @@
 #include "store/sqlite/unit_of_work.h"
 
 #include "store/sqlite/booking.h"
+#include "store/sum.h"
 
 #define READ_RUN 32   /* rows that are read together */
 #define HELD_MAX 4096 /* jobs; some megabytes at most, then they are written */
@@ -21,18 +22,15 @@ static int64_t row_bytes(const Job *job)
     return (int64_t)job->payload.bytes + job->result_bytes;
 }
 
-static Held *hold_row(Sqlite *sqlite, sqlite3_stmt *stmt, Place place)
+/* A damaged row is held too, so that its id is known to be taken. */
+static Held *hold_row(Sqlite *sqlite, const RowColumns *saved, Place place)
 {
-    RowColumns saved;
-    if (!row_columns_read(&saved, stmt, &sqlite->catalog, &sqlite->db,
-                          &sqlite->held.arena))
-        return NULL;
-    Held *held = hold(sqlite, saved.row.job.id);
-    held->saved = saved;
+    Held *held = hold(sqlite, saved->row.job.id);
+    held->saved = *saved;
     held->was = place;
-    held->was_lane = saved.lane;
-    held->was_state = saved.row.job.state;
-    held->was_bytes = row_bytes(&saved.row.job);
+    held->was_lane = saved->lane;
+    held->was_state = saved->row.job.state;
+    held->was_bytes = row_bytes(&saved->row.job);
     return held;
 }
 
@@ -42,16 +40,17 @@ static Held *read_one(Sqlite *sqlite, JobId id, Place place)
     sqlite3_bind_int64(stmt, 1, (int64_t)id);
     if (!db_row(&sqlite->db, stmt))
         return NULL;
-    Held *held = hold_row(sqlite, stmt, place);
+    RowColumns saved;
+    bool sound = row_columns_read(&saved, stmt, &sqlite->catalog, &sqlite->held.arena);
+    Held *held = hold_row(sqlite, &saved, place);
     sqlite3_reset(stmt);
-    if (place == PLACE_LIVE)
+    if (sound && place == PLACE_LIVE)
         sqlite->held.last_read = id;
     return held;
 }
 
 /* Bulks are added in a row and run in a row: who asks for one and then for its neighbour
- * is given a few more at once, because a statement costs more than a row. One that makes
- * no sense is left to who really asks for it. */
+ * is given a few more at once, because a statement costs more than a row. */
 static void read_neighbours(Sqlite *sqlite, JobId id)
 {
     UnitOfWork *held = &sqlite->held;
@@ -62,9 +61,10 @@ static void read_neighbours(Sqlite *sqlite, JobId id)
         JobId at = (JobId)sqlite3_column_int64(stmt, COL_ID);
         if (map_find(&held->by_id, at))
             continue; /* and may have been changed */
-        if (!row_columns_sound(stmt, &sqlite->catalog))
-            break;
-        hold_row(sqlite, stmt, PLACE_LIVE);
+        RowColumns saved;
+        if (!row_columns_read(&saved, stmt, &sqlite->catalog, &held->arena))
+            continue;
+        hold_row(sqlite, &saved, PLACE_LIVE);
         held->last_read = at;
     }
     sqlite3_reset(stmt);
@@ -81,7 +81,7 @@ static Held *held_read(Sqlite *sqlite, JobId id)
     return found;
 }
 
-Held *held_find(Sqlite *sqlite, JobId id)
+static Held *seek(Sqlite *sqlite, JobId id)
 {
     Held *held = map_find(&sqlite->held.by_id, id);
     if (held)
@@ -89,6 +89,17 @@ Held *held_find(Sqlite *sqlite, JobId id)
     if (sqlite->held.count >= HELD_MAX)
         held_flush(sqlite);
     return held_read(sqlite, id);
+}
+
+Held *held_find(Sqlite *sqlite, JobId id)
+{
+    Held *held = seek(sqlite, id);
+    return held && !held->saved.damaged ? held : NULL;
+}
+
+bool held_there(Sqlite *sqlite, JobId id)
+{
+    return seek(sqlite, id) != NULL;
 }
 
 static void remove_payload(Sqlite *sqlite, Held *held)
@@ -114,6 +125,7 @@ void held_payload(Sqlite *sqlite, Held *held, Slice payload)
         held->bytes += (int64_t)payload.bytes;
     }
     held->saved.apart = apart;
+    held->saved.payload_sum = apart ? sum_payload(payload) : 0;
     job->payload = apart ? (Slice){ NULL, 0 } : payload;
 }
 
@@ -206,9 +218,15 @@ static void write_one(Sqlite *sqlite, Held *held, Leaving *leaving)
         run_by_id(db, (Sql)(SQL_LIVE_REMOVE + held->was), job->id);
     sqlite3_stmt *stmt =
         db_statement(db, stays ? SQL_LIVE_CHANGE : (Sql)(SQL_LIVE_ADD + place));
-    uint32_t lane = row_columns_bind(stmt, &held->saved, &sqlite->catalog, db);
-    if (!stays)
-        row_columns_bind_rest(stmt, &held->saved, &sqlite->catalog, db, &sqlite->scratch);
+    RowValues values;
+    if (held->was != PLACE_NONE && !held->rewrite)
+        held->saved.opened = false; /* what is packed is as it was */
+    uint32_t lane =
+        row_columns_values(&values, &held->saved, &sqlite->catalog, db, &sqlite->scratch);
+    if (stays)
+        row_columns_bind_changes(stmt, &values);
+    else
+        row_columns_bind(stmt, &values);
     db_run(db, stmt);
     count_change(sqlite, held, lane);
 }

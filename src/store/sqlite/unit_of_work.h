@@ -18,8 +18,9 @@ struct Held {
     bool rewrite; /* name, spec or payload changed too */
 };
 
-/* The job, held or read now; NULL when there is none. */
+/* The job, held or read now; NULL when there is none, or it is damaged. */
 Held *held_find(Sqlite *sqlite, JobId id);
+bool held_there(Sqlite *sqlite, JobId id); /* damaged or not */
 
 /* A job that is not in the file yet. */
 Held *held_add(Sqlite *sqlite, const Job *job);
