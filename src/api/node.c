@@ -505,13 +505,16 @@ void api_readyz(Exchange *exchange)
 {
     const char *why = "starting";
     bool ready = daemon_ready(exchange->daemon, &why);
-    if (ready && why && strcmp(why, "store_failing") == 0)
-        reply_text(exchange, "ready, but degraded: store_failing\n");
-    else if (ready)
+    if (ready && why && strcmp(why, "ready") != 0) {
+        buf_add_text(&exchange->out, "ready, but degraded: ");
+        buf_add_text(&exchange->out, why);
+        reply_text(exchange, "\n");
+    } else if (ready) {
         reply_text(exchange, "ready\n");
-    else
+    } else {
         exchange_refuse(exchange, problem_find(why) ? why : "unavailable",
                         "not ready: %s", why);
+    }
 }
 
 void api_index(Exchange *exchange)

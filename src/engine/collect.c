@@ -370,6 +370,19 @@ static Slice refused_lines(Daemon *daemon, JobId job, uint64_t count, Slice firs
     return note;
 }
 
+/* They were killed and are still there. */
+static Slice survivors(Daemon *daemon, const RunNews *news)
+{
+    char id[ID_TEXT_BYTES];
+    char text[160];
+    log_event(LOG_ERROR, "job.survived", "job=%s attempt=%u processes=%u",
+              id_text(news->id, id), news->attempt, news->end.leftover);
+    snprintf(text, sizeof text,
+             "%u of its processes could not be killed and may still be there",
+             news->end.leftover);
+    return slice_copy(&daemon->step, slice_text(text));
+}
+
 static void take_ended(Daemon *daemon, RunNews *news)
 {
     Event *event = daemon_event(daemon, EVENT_ENDED);
@@ -386,8 +399,9 @@ static void take_ended(Daemon *daemon, RunNews *news)
         .progress = news->end.progress,
         .message = buf_slice(&news->message),
         .result = buf_slice(&news->text),
-        .note = refused_lines(daemon, news->id, news->refused.count,
-                              buf_slice(&news->refused.first)),
+        .note = news->end.leftover ? survivors(daemon, news)
+                                   : refused_lines(daemon, news->id, news->refused.count,
+                                                   buf_slice(&news->refused.first)),
     };
     if (news->children_path)
         children_from_file(daemon, news, ending);
@@ -520,6 +534,26 @@ static void take_child_now(Daemon *daemon, RunNews *news)
     event->key_hash = SLICE_LITERAL("child");
 }
 
+#define HANGS_TEXT                                                                       \
+    "its program does not run yet: its program, working directory or account hangs"
+
+/* It is named: in the log, and where the job is shown. */
+static void take_hanging(Daemon *daemon, const RunNews *news)
+{
+    char id[ID_TEXT_BYTES];
+    log_event(LOG_ERROR, "job.hangs", "job=%s attempt=%u msg=\"%s\"",
+              id_text(news->id, id), news->attempt, HANGS_TEXT);
+    Event *event = daemon_event(daemon, EVENT_STARTED); /* its time counts */
+    event->id = news->id;
+    event->attempt = news->attempt;
+    event->pid = news->pid;
+    event = daemon_event(daemon, EVENT_PROGRESS);
+    event->id = news->id;
+    event->attempt = news->attempt;
+    event->progress = -1;
+    event->message = SLICE_LITERAL(HANGS_TEXT);
+}
+
 static void take_news(Daemon *daemon, RunNews *news)
 {
     Event *event;
@@ -534,6 +568,9 @@ static void take_news(Daemon *daemon, RunNews *news)
         event->id = news->id;
         event->attempt = news->attempt;
         event->pid = news->pid;
+        return;
+    case RUN_HANGS:
+        take_hanging(daemon, news);
         return;
     case RUN_FAILED:
         take_failed(daemon, news);
@@ -580,7 +617,7 @@ static void take_news_of_one(Daemon *daemon, RunNews *news)
         daemon_trial_child(daemon, news->id, buf_slice(&news->text)))
         return;
     take_news(daemon, news);
-    if (daemon->event_count > before &&
+    if (daemon->event_count > before && /* all are of one attempt */
         daemon_trial_event(daemon, &daemon->events[before]))
         daemon->event_count = before;
 }

@@ -143,7 +143,19 @@ typedef enum NotReady {
     NOT_STORE,
     NOT_DATA,
     NOT_SYSID,
+    NOT_LAUNCHER,
+    READY_BUT_HANGING, /* a job's own trouble: others go on */
 } NotReady;
+
+/* What the runner knows by itself, when all else is well. */
+static int runner_state(const Daemon *daemon)
+{
+    if (!daemon->runner)
+        return READY;
+    return runner_silent(daemon->runner)    ? NOT_LAUNCHER
+           : runner_hanging(daemon->runner) ? READY_BUT_HANGING
+                                            : READY;
+}
 
 bool daemon_ready(const Daemon *daemon, const char **out_why)
 {
@@ -155,10 +167,15 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
         [NOT_STORE] = "store_failing",
         [NOT_DATA] = "data_directory_gone",
         [NOT_SYSID] = "sysid_lost",
+        [NOT_LAUNCHER] = "launcher_silent",
+        [READY_BUT_HANGING] = "starts_hang",
     };
     int state = daemon->not_ready;
+    if (state == READY)
+        state = runner_state(daemon);
     *out_why = words[state];
-    return state == READY || (state == NOT_STORE && daemon->store->kind->shared);
+    return state == READY || state == READY_BUT_HANGING ||
+           (state == NOT_STORE && daemon->store->kind->shared);
 }
 
 void daemon_state_changed(Daemon *daemon)

@@ -4,6 +4,7 @@
 #include "launch/connect.h"
 
 #include "base/buf.h"
+#include "base/times.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -30,6 +31,7 @@ typedef struct PacketQueue {
 typedef struct StartKey {
     JobId id; /* 0: free */
     uint32_t attempt;
+    int64_t sent_boot;
 } StartKey;
 
 struct LaunchClient {
@@ -145,6 +147,17 @@ bool launch_has_reply(const LaunchClient *client)
     return client->has_reply;
 }
 
+int64_t launch_owes(const LaunchClient *client)
+{
+    int64_t first_boot = 0;
+    for (size_t i = 0; i < STARTS_MAX; i++) {
+        const StartKey *key = &client->under_way[i];
+        if (key->id && (!first_boot || key->sent_boot < first_boot))
+            first_boot = key->sent_boot;
+    }
+    return first_boot;
+}
+
 static StartKey *start_slot(LaunchClient *client, JobId id, uint32_t attempt)
 {
     for (size_t i = 0; i < STARTS_MAX; i++) {
@@ -200,7 +213,8 @@ static void flush(LaunchClient *client)
                 return;
             if (packet->message.kind == LAUNCH_START)
                 *start_slot(client, 0, 0) =
-                    (StartKey){ packet->message.id, packet->message.attempt };
+                    (StartKey){ packet->message.id, packet->message.attempt,
+                                clock_now().boot_ms };
             launch_drop(queue_take(queues[i]));
         }
 }
@@ -370,6 +384,11 @@ static void handle(LaunchClient *client, const LaunchMessage *message, const int
     case LAUNCH_STARTED:
         answered(client, message);
         handlers->started(context, message);
+        break;
+    case LAUNCH_WAITS:
+        answered(client, message);
+        if (message->number >= LAUNCH_SLOW_MS)
+            handlers->slow(context, message);
         break;
     case LAUNCH_FAILED:
         answered(client, message);

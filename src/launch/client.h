@@ -44,6 +44,9 @@ typedef struct LaunchStart {
 /* Messages that come in. In item, the descriptors are given to the handler. */
 typedef struct LaunchHandlers {
     void (*started)(void *context, const LaunchMessage *message);
+    /* Its program does not run after LAUNCH_SLOW_MS; started, failed or exited may yet
+     * come. */
+    void (*slow)(void *context, const LaunchMessage *message);
     void (*failed)(void *context, const LaunchMessage *message);
     void (*exited)(void *context, const LaunchMessage *message);
     void (*item)(void *context, const LaunchMessage *message, int out_r, int err_r);
@@ -62,6 +65,9 @@ bool launch_wants_write(const LaunchClient *client);
 int32_t launch_pid(const LaunchClient *client);
 bool launch_has_cgroups(const LaunchClient *client);
 bool launch_has_reply(const LaunchClient *client); /* else has_reply must be false */
+
+/* Boot time since when the launcher owes an answer to a start; 0: to none. */
+int64_t launch_owes(const LaunchClient *client);
 
 /* Sends what waits and reads what has come. ERR_UNAVAILABLE: the launcher is dead, and
  * so are its jobs, or will be before the next one answers. */

@@ -61,9 +61,43 @@ static bool tell(Launcher *launcher, LaunchMessage *message, const int *fds, siz
     return sendmsg(launcher->conn_fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
+/* What the daemon should know by now. */
+static Told all_of(const Attempt *attempt)
+{
+    if (attempt->facts.state != LAUNCH_IS_RUNNING)
+        return TOLD_END;
+    if (attempt->fault.step)
+        return TOLD_NOTHING;
+    if (!attempt->begins)
+        return TOLD_START;
+    int64_t waits_ms = boot_ms() - attempt->begun_ms;
+    return waits_ms >= LAUNCH_SLOW_MS    ? TOLD_SLOW
+           : waits_ms >= LAUNCH_TAKEN_MS ? TOLD_TAKEN
+                                         : TOLD_NOTHING;
+}
+
+static bool tell_waits(Launcher *launcher, Attempt *attempt, Told all)
+{
+    LaunchMessage message = attempt->facts;
+    message.kind = LAUNCH_WAITS;
+    message.number = all == TOLD_SLOW ? LAUNCH_SLOW_MS : LAUNCH_TAKEN_MS;
+    if (!tell(launcher, &message, NULL, 0))
+        return false;
+    attempt->told = all;
+    return true;
+}
+
 static bool tell_one(Launcher *launcher, Attempt *attempt)
 {
     LaunchMessage message = attempt->facts;
+    if (attempt->begins && attempt->facts.state == LAUNCH_IS_RUNNING)
+        return tell_waits(launcher, attempt, all_of(attempt));
+    if (message.state == LAUNCH_IS_EXITED && message.pid && attempt->told < TOLD_START) {
+        message.kind = LAUNCH_STARTED; /* it was quick */
+        if (!tell(launcher, &message, NULL, 0))
+            return false;
+        attempt->told = TOLD_START;
+    }
     switch ((LaunchState)attempt->facts.state) {
     case LAUNCH_IS_RUNNING:
         message.kind = LAUNCH_STARTED;
@@ -88,7 +122,7 @@ static bool list_one(Launcher *launcher, Attempt *attempt)
     int fds[LAUNCH_FD_ITEM] = { attempt->out_r, attempt->err_r };
     if (!tell(launcher, &message, fds, attempt->out_r >= 0 ? LAUNCH_FD_ITEM : 0))
         return false;
-    attempt->told = message.state == LAUNCH_IS_RUNNING ? TOLD_START : TOLD_END;
+    attempt->told = all_of(attempt);
     return true;
 }
 
@@ -110,8 +144,8 @@ void conn_tell(Launcher *launcher)
     }
     for (uint32_t i = 0; launcher->untold && i < launcher->top; i++) {
         Attempt *attempt = &launcher->attempts[i];
-        Told all = attempt->facts.state == LAUNCH_IS_RUNNING ? TOLD_START : TOLD_END;
-        if (attempt->facts.state && attempt->told < all && !tell_one(launcher, attempt))
+        if (attempt->facts.state && attempt->told < all_of(attempt) &&
+            !tell_one(launcher, attempt))
             return;
     }
     launcher->untold = false;
@@ -149,7 +183,7 @@ static void obey(Launcher *launcher, const LaunchMessage *request,
         break;
     case LAUNCH_SIGNAL:
         if (attempt && attempt->facts.state == LAUNCH_IS_RUNNING && request->number > 0)
-            tree_signal(&launcher->tree, &attempt->tree, request->number);
+            attempt_signal(launcher, attempt, request->number);
         break;
     case LAUNCH_LIST:
         launcher->listing = true;
@@ -237,7 +271,5 @@ void conn_accept(Launcher *launcher)
     launcher->quit = false;
     /* What is there already is told by LIST only. */
     for (uint32_t i = 0; i < launcher->top; i++)
-        launcher->attempts[i].told =
-            launcher->attempts[i].facts.state == LAUNCH_IS_RUNNING ? TOLD_START
-                                                                   : TOLD_END;
+        launcher->attempts[i].told = all_of(&launcher->attempts[i]);
 }

@@ -101,8 +101,8 @@ static void on_list_end(void *context)
     ((Fixture *)context)->listed = true;
 }
 
-static const LaunchHandlers handlers = { on_message, on_message, on_message, on_item,
-                                         on_list_end };
+static const LaunchHandlers handlers = { on_message, on_message, on_message,
+                                         on_message, on_item,    on_list_end };
 
 static Err pump(Fixture *f, int timeout_ms)
 {

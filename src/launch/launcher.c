@@ -121,14 +121,8 @@ static ChildFault start(Launcher *launcher, Attempt *attempt, const int *fds, in
         plan.stdio[i] = fds[LAUNCH_FD_STDIN + i];
     fault.error_number = child_plan(&plan, spec, bytes, attempt->facts.account);
     int64_t before_ms = boot_ms();
-    PolicyAccount account;
-    if (!fault.error_number && plan.user) {
-        plan.account = &account;
-        if (policy_ask(plan.tenant, plan.user, &account) != POLICY_ALLOWED)
-            fault = (ChildFault){ LAUNCH_STEP_USER, EPERM };
-    }
     if (!fault.error_number)
-        attempt->tree.pid = child_start(&plan, &fault);
+        attempt->tree.pid = child_start(&plan, &attempt->told_r, &fault);
     if (attempt->tree.pid > 0)
         tree_note(&launcher->tree, &attempt->tree, before_ms, boot_ms());
     if (bytes > SPEC_SMALL_BYTES)
@@ -166,6 +160,7 @@ int attempt_start(Launcher *launcher, const LaunchMessage *request,
     *attempt = (Attempt){ .facts = *request, .tree = { .place = place, .pid = -1 } };
     memcpy(attempt->tree.mark, request->mark, LAUNCH_MARK_BYTES - 1);
     attempt->facts.started_wall_ms = clock_ms(CLOCK_REALTIME);
+    attempt->begun_ms = boot_ms();
     launcher->used++;
     launcher->untold = true;
     if (too_late(request)) {
@@ -184,9 +179,60 @@ int attempt_start(Launcher *launcher, const LaunchMessage *request,
     if (runs)
         fds[LAUNCH_FD_OUT_R] = fds[LAUNCH_FD_ERR_R] = -1;
     launcher->running += runs;
+    launcher->beginning += runs;
+    attempt->begins = runs;
     if (runs)
         attempt_deadline(launcher, attempt, request->time_ms);
     return 0;
+}
+
+/* Its program runs, or could not be run: nobody waits for its word any more. */
+static void begin_over(Launcher *launcher, Attempt *attempt)
+{
+    if (!attempt->begins)
+        return;
+    attempt->begins = false;
+    launcher->beginning--;
+    close(attempt->told_r);
+    launcher->untold = true;
+}
+
+static void close_output(Attempt *attempt)
+{
+    if (attempt->out_r >= 0)
+        close(attempt->out_r);
+    if (attempt->err_r >= 0)
+        close(attempt->err_r);
+    attempt->out_r = attempt->err_r = -1;
+}
+
+static void kill_settled(Launcher *launcher, Attempt *attempt)
+{
+    launcher->killed -= attempt->give_up_ms != 0;
+    attempt->give_up_ms = 0;
+}
+
+/* Hears what the process of a beginning attempt says, if it says anything. */
+static void attempt_hear(Launcher *launcher, Attempt *attempt)
+{
+    ChildFault fault;
+    ChildWord word = child_hear(attempt->told_r, &fault);
+    if (word == CHILD_BEGINS)
+        return;
+    begin_over(launcher, attempt);
+    if (word == CHILD_FAILED)
+        attempt->fault = fault; /* told when the process has gone, which is at once */
+}
+
+/* A killed process that does not die is stuck in a call: it never comes back from it
+ * into its program. */
+void attempt_signal(Launcher *launcher, Attempt *attempt, int signal_number)
+{
+    tree_signal(&launcher->tree, &attempt->tree, signal_number);
+    if (signal_number != SIGKILL || attempt->dying || attempt->give_up_ms)
+        return;
+    attempt->give_up_ms = boot_ms() + LEFTOVER_MS;
+    launcher->killed++;
 }
 
 void attempt_deadline(Launcher *launcher, Attempt *attempt, int64_t time_ms)
@@ -198,10 +244,7 @@ void attempt_deadline(Launcher *launcher, Attempt *attempt, int64_t time_ms)
 
 void attempt_forget(Launcher *launcher, Attempt *attempt)
 {
-    if (attempt->out_r >= 0)
-        close(attempt->out_r);
-    if (attempt->err_r >= 0)
-        close(attempt->err_r);
+    close_output(attempt);
     attempt->facts.state = 0;
     launcher->used--;
     while (launcher->top && !launcher->attempts[launcher->top - 1].facts.state)
@@ -210,11 +253,19 @@ void attempt_forget(Launcher *launcher, Attempt *attempt)
 
 static void attempt_over(Launcher *launcher, Attempt *attempt, bool leftover)
 {
+    begin_over(launcher, attempt);
     attempt_deadline(launcher, attempt, 0);
     tree_unnote(&launcher->tree, &attempt->tree);
     attempt->dying = false;
     attempt->facts.leftover = leftover;
     attempt->facts.state = LAUNCH_IS_EXITED;
+    if (attempt->fault.step) {
+        attempt->facts.state = LAUNCH_IS_FAILED;
+        attempt->facts.step = attempt->fault.step;
+        attempt->facts.number = attempt->fault.error_number;
+        attempt->facts.pid = 0;
+        close_output(attempt);
+    }
     if (attempt->unwanted)
         attempt_forget(launcher, attempt);
     else
@@ -225,6 +276,7 @@ static void attempt_over(Launcher *launcher, Attempt *attempt, bool leftover)
 static void main_exited(Launcher *launcher, Attempt *attempt, const siginfo_t *info)
 {
     launcher->running--;
+    kill_settled(launcher, attempt);
     bool empty = tree_empty(&launcher->tree, &attempt->tree, launcher->running == 0);
     struct rusage usage = { 0 };
     /* wait4 says the same, unless a debugger keeps it from us. */
@@ -252,6 +304,17 @@ static void main_exited(Launcher *launcher, Attempt *attempt, const siginfo_t *i
     launcher->dying++;
 }
 
+/* The main process was killed and is still there: the attempt ends without it. */
+static void abandon(Launcher *launcher, Attempt *attempt)
+{
+    launcher->running--;
+    kill_settled(launcher, attempt);
+    attempt->tree.reaped = true;
+    attempt->facts.status = SIGKILL;
+    attempt->facts.ended_wall_ms = clock_ms(CLOCK_REALTIME);
+    attempt_over(launcher, attempt, true);
+}
+
 static void reap(Launcher *launcher)
 {
     siginfo_t info = { 0 };
@@ -263,6 +326,8 @@ static void reap(Launcher *launcher)
                 attempt->tree.pid == info.si_pid)
                 found = attempt;
         }
+        if (found && found->begins)
+            attempt_hear(launcher, found);
         if (found)
             main_exited(launcher, found, &info);
         else if (waitpid(info.si_pid, NULL, WNOHANG) <= 0)
@@ -281,8 +346,10 @@ static void look_after(Launcher *launcher)
         if (attempt->deadline_ms && attempt->deadline_ms <= now_ms) {
             attempt_deadline(launcher, attempt, 0);
             attempt->facts.overdue = !launcher->closing; /* else it is not the daemon's */
-            tree_signal(&launcher->tree, &attempt->tree, SIGKILL);
+            attempt_signal(launcher, attempt, SIGKILL);
         }
+        if (!attempt->dying && attempt->give_up_ms && now_ms >= attempt->give_up_ms)
+            abandon(launcher, attempt);
         if (!attempt->dying)
             continue;
         bool empty = tree_empty(&launcher->tree, &attempt->tree, launcher->running == 0);
@@ -305,9 +372,27 @@ static void close_down(Launcher *launcher)
         Attempt *attempt = &launcher->attempts[i];
         if (attempt->facts.state != LAUNCH_IS_RUNNING || attempt->dying)
             continue;
-        tree_signal(&launcher->tree, &attempt->tree, SIGTERM);
+        attempt_signal(launcher, attempt, SIGTERM);
         attempt_deadline(launcher, attempt, boot_ms() + CLOSE_GRACE_MS);
     }
+}
+
+static int64_t sooner(int64_t one_ms, int64_t other_ms)
+{
+    return one_ms && (!other_ms || one_ms < other_ms) ? one_ms : other_ms;
+}
+
+/* Boot time at which something is to be done about it; 0: never. */
+static int64_t attempt_due(const Attempt *attempt)
+{
+    if (attempt->facts.state != LAUNCH_IS_RUNNING)
+        return 0;
+    int64_t due_ms = sooner(attempt->deadline_ms, attempt->give_up_ms);
+    if (attempt->begins && attempt->told < TOLD_SLOW)
+        due_ms = sooner(due_ms, attempt->begun_ms + (attempt->told < TOLD_TAKEN
+                                                         ? LAUNCH_TAKEN_MS
+                                                         : LAUNCH_SLOW_MS));
+    return due_ms;
 }
 
 static int next_wait(const Launcher *launcher)
@@ -316,10 +401,11 @@ static int next_wait(const Launcher *launcher)
         return DYING_LOOK_MS;
     int64_t now_ms = boot_ms();
     int64_t next_ms = INT64_MAX;
-    for (uint32_t i = 0; launcher->deadlines && i < launcher->top; i++) {
-        int64_t deadline_ms = launcher->attempts[i].deadline_ms;
-        if (deadline_ms && deadline_ms < next_ms)
-            next_ms = deadline_ms;
+    bool any = launcher->deadlines || launcher->killed || launcher->beginning;
+    for (uint32_t i = 0; any && i < launcher->top; i++) {
+        int64_t due_ms = attempt_due(&launcher->attempts[i]);
+        if (due_ms && due_ms < next_ms)
+            next_ms = due_ms;
     }
     if (launcher->conn_fd < 0 && now_ms + LAUNCH_IDLE_MS < next_ms)
         next_ms = now_ms + LAUNCH_IDLE_MS; /* to leave, or see that no one can come */
@@ -339,36 +425,66 @@ static bool may_leave(const Launcher *launcher)
     return launcher->quit || boot_ms() >= launcher->idle_since + LAUNCH_IDLE_MS;
 }
 
+/* What is polled: always these, then one for each attempt that begins. */
+enum { POLL_SIGNAL, POLL_CONN, POLL_LISTEN, POLL_FIXED };
+
+static nfds_t gather(const Launcher *launcher, struct pollfd *fds)
+{
+    bool tells = launcher->untold || launcher->listing;
+    nfds_t count = POLL_FIXED;
+    fds[POLL_SIGNAL] = (struct pollfd){ .fd = launcher->signal_fd, .events = POLLIN };
+    fds[POLL_CONN] = (struct pollfd){
+        .fd = launcher->conn_fd,
+        .events = (short)((tells ? POLLOUT : 0) | (launcher->listing ? 0 : POLLIN)),
+    };
+    fds[POLL_LISTEN] = (struct pollfd){ .fd = launcher->listen_fd, .events = POLLIN };
+    for (uint32_t i = 0; launcher->beginning && i < launcher->top; i++) {
+        const Attempt *attempt = &launcher->attempts[i];
+        if (attempt->facts.state == LAUNCH_IS_RUNNING && attempt->begins)
+            fds[count++] = (struct pollfd){ .fd = attempt->told_r, .events = POLLIN };
+    }
+    return count;
+}
+
+static void hear_all(Launcher *launcher)
+{
+    for (uint32_t i = 0; launcher->beginning && i < launcher->top; i++) {
+        Attempt *attempt = &launcher->attempts[i];
+        if (attempt->facts.state == LAUNCH_IS_RUNNING && attempt->begins)
+            attempt_hear(launcher, attempt);
+    }
+}
+
+static void hear_signals(Launcher *launcher)
+{
+    struct signalfd_siginfo info[2]; /* of each of the two, one at most */
+    ssize_t bytes = read(launcher->signal_fd, info, sizeof info);
+    for (size_t i = 0; bytes > 0 && i < (size_t)bytes / sizeof info[0]; i++)
+        if (info[i].ssi_signo == SIGTERM)
+            close_down(launcher);
+    reap(launcher);
+}
+
 static void serve(Launcher *launcher)
 {
+    static struct pollfd fds[POLL_FIXED + LAUNCH_ATTEMPTS_MAX];
     while (!may_leave(launcher)) {
-        bool tells = launcher->untold || launcher->listing;
-        struct pollfd fds[] = {
-            { .fd = launcher->signal_fd, .events = POLLIN },
-            { .fd = launcher->conn_fd,
-              .events =
-                  (short)((tells ? POLLOUT : 0) | (launcher->listing ? 0 : POLLIN)) },
-            { .fd = launcher->listen_fd, .events = POLLIN },
-        };
-        poll(fds, 3, next_wait(launcher));
-        if (fds[0].revents) {
-            struct signalfd_siginfo info[2]; /* of each of the two, one at most */
-            ssize_t bytes = read(launcher->signal_fd, info, sizeof info);
-            for (size_t i = 0; bytes > 0 && i < (size_t)bytes / sizeof info[0]; i++)
-                if (info[i].ssi_signo == SIGTERM)
-                    close_down(launcher);
-            reap(launcher);
-        }
+        poll(fds, gather(launcher, fds), next_wait(launcher));
+        hear_all(launcher);
+        if (fds[POLL_SIGNAL].revents)
+            hear_signals(launcher);
         if (launcher->conn_fd < 0 && access(LAUNCH_SOCKET, F_OK))
             close_down(launcher);
-        if (launcher->dying || launcher->deadlines)
+        if (launcher->dying || launcher->deadlines || launcher->killed)
             look_after(launcher);
+        launcher->untold = launcher->untold || launcher->beginning;
         conn_tell(launcher);
-        if (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) {
-            launcher->listing = launcher->listing && !(fds[1].revents & POLLHUP);
+        short conn = fds[POLL_CONN].revents;
+        if (conn & (POLLIN | POLLHUP | POLLERR)) {
+            launcher->listing = launcher->listing && !(conn & POLLHUP);
             conn_read(launcher);
         }
-        if (fds[2].revents)
+        if (fds[POLL_LISTEN].revents)
             conn_accept(launcher);
     }
 }

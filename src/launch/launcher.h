@@ -5,6 +5,7 @@
 #ifndef LAUNCH_LAUNCHER_H
 #define LAUNCH_LAUNCHER_H
 
+#include "launch/child.h"
 #include "launch/protocol.h"
 #include "launch/tree.h"
 
@@ -12,6 +13,8 @@
 
 typedef enum Told { /* what the connected daemon knows of an attempt */
                     TOLD_NOTHING,
+                    TOLD_TAKEN, /* LAUNCH_WAITS, once */
+                    TOLD_SLOW,  /* and once more */
                     TOLD_START,
                     TOLD_END,
 } Told;
@@ -21,8 +24,13 @@ typedef struct Attempt {
     TreeJob tree;
     Told told;
     bool unwanted;       /* to be forgotten as soon as it has ended */
+    bool begins;         /* its program does not run yet: `told_r` will tell */
+    int told_r;          /* with begins */
+    ChildFault fault;    /* why its program could not be run; step 0: it was */
+    int64_t begun_ms;    /* boot time of its START */
     bool dying;          /* the main process is gone, its tree not yet */
-    int64_t give_up_ms;  /* dying: boot time at which we stop waiting for the tree */
+    int64_t give_up_ms;  /* boot time at which we stop waiting for what was killed; 0: it
+                          * was not */
     int64_t deadline_ms; /* boot time; 0: none */
     int out_r;
     int err_r;
@@ -35,6 +43,8 @@ typedef struct Launcher {
     uint32_t used;
     uint32_t running; /* main processes alive */
     uint32_t dying;
+    uint32_t beginning;
+    uint32_t killed; /* those with a give_up_ms that are not dying */
     uint32_t deadlines;
     bool untold; /* the daemon may have to be told something */
     int listen_fd;
@@ -56,6 +66,8 @@ Attempt *attempt_find(Launcher *launcher, uint64_t id, uint32_t attempt);
 int attempt_start(Launcher *launcher, const LaunchMessage *request,
                   int fds[LAUNCH_FD_MOST]);
 void attempt_forget(Launcher *launcher, Attempt *attempt);
+/* To its whole tree. */
+void attempt_signal(Launcher *launcher, Attempt *attempt, int signal_number);
 void attempt_deadline(Launcher *launcher, Attempt *attempt, int64_t time_ms);
 
 #endif

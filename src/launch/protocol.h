@@ -25,6 +25,8 @@
 #define LAUNCH_MARK_BYTES       40 /* 32 hexadecimal digits, and room */
 #define LAUNCH_RLIMITS_MAX      16
 #define LAUNCH_IDLE_MS          10000 /* with nothing to do and no daemon, it leaves */
+#define LAUNCH_TAKEN_MS         50    /* so long a start may hold up the next ones */
+#define LAUNCH_SLOW_MS          5000  /* something is wrong with what it needs */
 
 typedef enum LaunchKind {
     /* requests */
@@ -41,7 +43,9 @@ typedef enum LaunchKind {
     LAUNCH_EXITED,
     LAUNCH_ITEM, /* state, and read ends of its pipes: LAUNCH_FD_ITEM descriptors */
     LAUNCH_LIST_END,
-    LAUNCH_BUSY, /* another daemon is connected; the connection ends */
+    LAUNCH_BUSY,  /* another daemon is connected; the connection ends */
+    LAUNCH_WAITS, /* its program does not run yet: number = milliseconds since START.
+                   * Told after LAUNCH_TAKEN_MS, and again after LAUNCH_SLOW_MS */
 } LaunchKind;
 
 /* Order of the descriptors that go with START. All must be there but the last. */
@@ -105,7 +109,7 @@ typedef struct LaunchMessage {
     uint32_t state;          /* ITEM: LaunchState */
     int32_t pid;             /* STARTED, EXITED, ITEM; HELLO: the launcher's own */
     int32_t status;          /* EXITED: as from waitpid */
-    uint32_t leftover;       /* EXITED: 1 if processes of its tree would not die */
+    uint32_t leftover;       /* EXITED: so many processes of its tree would not die */
     int64_t time_ms;         /* DEADLINE; START: its first, or 0 */
     int64_t started_wall_ms; /* STARTED, EXITED, ITEM */
     int64_t ended_wall_ms;   /* EXITED, ITEM */

@@ -79,6 +79,13 @@ static void cgroup_kill(TreeCgroup *cgroup)
     cgroup->killed = true;
 }
 
+/* One that was born a moment ago does not lead its group yet. */
+static void signal_group(const TreeJob *job, int signal_number)
+{
+    if (!job->reaped && kill(-job->pid, signal_number))
+        kill(job->pid, signal_number);
+}
+
 void tree_signal(Tree *tree, TreeJob *job, int signal_number)
 {
     if (signal_number == SIGSTOP) {
@@ -89,13 +96,11 @@ void tree_signal(Tree *tree, TreeJob *job, int signal_number)
         cgroup_kill(&tree->cgroups[job->place]);
         return;
     }
-    if (!job->reaped)
-        kill(-job->pid, signal_number);
+    signal_group(job, signal_number);
     if (signal_number == SIGKILL)
         return;
     tree_go_on(tree, job); /* a stopped process would sleep through it */
-    if (!job->reaped)
-        kill(-job->pid, SIGCONT);
+    signal_group(job, SIGCONT);
 }
 
 /* Kills a process that we inherited, if it is of this job. False if it is not. */
@@ -117,8 +122,7 @@ static bool group_empty(const TreeJob *job, bool alone)
     static char list[LIST_BYTES_MAX];
     char file[64];
     snprintf(file, sizeof file, "task/%d/children", (int)getpid());
-    if (!job->reaped)
-        kill(-job->pid, SIGKILL);
+    signal_group(job, SIGKILL);
     if (proc_read(getpid(), file, list, sizeof list) <= 0)
         return true;
     bool empty = true;

@@ -131,6 +131,8 @@ static const ProblemKind kinds[] = {
     { "node_unreachable", 503, "The node that has the job does not answer",
       "try again: if it is lost, another takes the job over" },
     { "store_unavailable", 503, "The store cannot be reached", "try again later" },
+    { "launcher_silent", 503, "The launcher does not answer",
+      "see the daemon's log; pawl doctor" },
     { "store_failing", 503, "The store cannot be written", "see the daemon's log" },
     { "unavailable", 503, "This is not available now", "try again later" },
     { "processor_down", 503, "The processor cannot work",

@@ -141,7 +141,7 @@ void news_ended(const Runner *runner, RunNews *news, RunAttempt *attempt,
     news->end.exit_status = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : -1;
     news->end.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
     news->end.core_dumped = WIFSIGNALED(end->status) && WCOREDUMP(end->status);
-    news->end.leftover = end->leftover != 0;
+    news->end.leftover = end->leftover;
     news->end.started_ms = end->started_wall_ms;
     news->end.ended_ms = end->ended_wall_ms;
     news->end.usage = end->usage;

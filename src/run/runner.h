@@ -16,6 +16,8 @@
 #include "run/process/process.h"
 #include "run/process/spool.h"
 
+#include <stdatomic.h>
+
 typedef enum RunPhase {
     PHASE_PREPARED, /* `packet` waits for the word */
     PHASE_STARTING, /* the launcher has not answered */
@@ -46,6 +48,7 @@ struct RunAttempt {
     bool forget; /* as soon as it is over */
     bool seen;   /* in the launcher's list */
     bool paused; /* its output waits until the loop has read the news */
+    bool hangs;  /* its program does not run, LAUNCH_SLOW_MS after its start */
     int32_t pid;
     int64_t started_ms;
     char token[RUN_TOKEN_BYTES];
@@ -84,8 +87,10 @@ struct Runner {
     uint64_t context_jobs;
     int64_t context_idle_ms;
     int64_t context_age_ms;
-    RunNews *answers; /* of this round, not yet told */
-    Mail *waiting;    /* orders taken while not listed */
+    atomic_int hanging; /* attempts that hang; read by any thread */
+    atomic_bool silent; /* the launcher does not answer; likewise */
+    RunNews *answers;   /* of this round, not yet told */
+    Mail *waiting;      /* orders taken while not listed */
     Buf scratch;
 };
 

@@ -95,6 +95,15 @@ static void check_daemon(Checkup *checkup)
     checkup->reachable = !err;
     if (err) {
         finding_tell(&checkup->findings, bad, "no daemon answers at %s", why.text);
+    } else if (response.status == 200 &&
+               memmem(response.body.data, response.body.bytes, "starts_hang", 11)) {
+        finding_tell(&checkup->findings,
+                     (Finding){ HEALTH_WARNING, "starts",
+                                "they hold their slots until they run or are killed",
+                                "pawl ls state:running    (their message says it)" },
+                     "jobs hang before their program runs: the file system of their "
+                     "program or working directory, or what knows their account, does "
+                     "not answer");
     } else if (response.status == 200) {
         finding_tell(&checkup->findings, finding_good("daemon"),
                      "the daemon at %s is ready", buf_cstr(&cli->server));

@@ -491,6 +491,21 @@ void context_started(Runner *runner, const LaunchMessage *message)
     context_tell_started(runner, context);
 }
 
+/* Its jobs cannot wait for ever, and their time has not begun: this try is charged. */
+void context_slow(Runner *runner, const LaunchMessage *message)
+{
+    Context *context = find(runner, (JobId)message->id);
+    if (!context || context->phase != CONTEXT_STARTING)
+        return;
+    static const char text[] =
+        "cannot start its context: its program, working directory or account hangs";
+    RunAnswer how = { .kind = ANSWER_FAILED, .exit_status = -1 };
+    log_event(LOG_ERROR, "context.hangs", "pid=%d msg=\"it is killed\"", message->pid);
+    launch_signal(runner->client, context->id, 0, SIGKILL);
+    end_jobs(runner, context, 0, &how, slice_text(text));
+    drop(runner, context);
+}
+
 void context_failed(Runner *runner, const LaunchMessage *message)
 {
     Context *context = find(runner, (JobId)message->id);

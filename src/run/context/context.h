@@ -101,6 +101,7 @@ int64_t contexts_due(const Runner *runner); /* boot time of the next; 0: none */
 
 /* From the launcher, for ids with CONTEXT_ID_BIT. */
 void context_started(Runner *runner, const LaunchMessage *message);
+void context_slow(Runner *runner, const LaunchMessage *message);
 void context_failed(Runner *runner, const LaunchMessage *message);
 void context_exited(Runner *runner, const LaunchMessage *message);
 

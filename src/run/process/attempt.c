@@ -103,9 +103,16 @@ void attempt_forget(Runner *runner, JobId id, uint32_t number)
         forget(runner, attempt);
 }
 
+static void set_hangs(Runner *runner, RunAttempt *attempt, bool hangs)
+{
+    atomic_fetch_add(&runner->hanging, (int)hangs - (int)attempt->hangs);
+    attempt->hangs = hangs;
+}
+
 static void over(Runner *runner, RunAttempt *attempt, RunNews *news)
 {
     assert(attempt->phase != PHASE_OVER);
+    set_hangs(runner, attempt, false);
     attempt->phase = PHASE_OVER;
     news_put(runner, news);
     if (attempt->forget)
@@ -240,6 +247,12 @@ void attempt_go(Runner *runner, JobId id, uint32_t number)
 
 static void started(Runner *runner, RunAttempt *attempt, const LaunchMessage *message)
 {
+    if (attempt->hangs) { /* what was said of it is over */
+        set_hangs(runner, attempt, false);
+        RunNews *told = news_new(RUN_PROGRESS, attempt);
+        told->number = -1;
+        news_put(runner, told);
+    }
     if (attempt->phase != PHASE_STARTING)
         return;
     attempt->phase = PHASE_RUNNING;
@@ -295,6 +308,19 @@ static void on_started(void *context, const LaunchMessage *message)
     RunAttempt *attempt = open_attempt(context, message);
     if (attempt)
         started(context, attempt, message);
+}
+
+static void on_slow(void *context, const LaunchMessage *message)
+{
+    if (message->id & CONTEXT_ID_BIT) {
+        context_slow(context, message);
+        return;
+    }
+    RunAttempt *attempt = open_attempt(context, message);
+    if (!attempt)
+        return;
+    set_hangs(context, attempt, true);
+    news_put(context, news_new(RUN_HANGS, attempt));
 }
 
 static void on_failed(void *context, const LaunchMessage *message)
@@ -386,6 +412,7 @@ static void on_list_end(void *context)
 
 const LaunchHandlers attempt_handlers = {
     .started = on_started,
+    .slow = on_slow,
     .failed = on_failed,
     .exited = on_exited,
     .item = on_item,

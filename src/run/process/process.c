@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 64
-#define RETRY_MS   1000 /* between two tries to start a launcher */
+#define RETRY_MS   1000  /* between two tries to start a launcher */
+#define SILENT_MS  10000 /* it answers a start within LAUNCH_TAKEN_MS, whatever hangs */
 
 typedef enum OrderKind {
     ORDER_START,
@@ -149,6 +150,16 @@ void runner_sweep(Runner *runner, const char *path)
     sweeper_path(runner->folders.sweeper, path);
 }
 
+bool runner_silent(const Runner *runner)
+{
+    return atomic_load(&runner->silent);
+}
+
+int runner_hanging(const Runner *runner)
+{
+    return atomic_load(&runner->hanging);
+}
+
 static void order_free(Order *order)
 {
     prepared_done(&order->prepared);
@@ -277,6 +288,22 @@ static void serve_launcher(Runner *runner)
     }
 }
 
+/* A launcher that was stopped, or waits for the disk, starts and ends nothing. */
+static void watch_silence(Runner *runner)
+{
+    int64_t owes_boot = runner->client ? launch_owes(runner->client) : 0;
+    bool silent = owes_boot && clock_now().boot_ms - owes_boot >= SILENT_MS;
+    if (silent == atomic_load(&runner->silent))
+        return;
+    atomic_store(&runner->silent, silent);
+    if (silent)
+        log_event(LOG_ERROR, "launcher.silent",
+                  "pid=%d msg=\"it does not answer: no job starts or ends\"",
+                  (int)launch_pid(runner->client));
+    else
+        log_event(LOG_INFO, "launcher.answers", "msg=\"jobs start again\"");
+}
+
 static int next_wait(const Runner *runner)
 {
     if (!runner->client) {
@@ -287,7 +314,7 @@ static int next_wait(const Runner *runner)
     if (runner->tick_ms && (!due_ms || runner->tick_ms < due_ms))
         due_ms = runner->tick_ms;
     if (!due_ms)
-        return -1;
+        return runner->attempts.count ? SILENT_MS : -1;
     int64_t left_ms = due_ms - clock_now().boot_ms;
     return left_ms > 0 ? (int)left_ms : 0;
 }
@@ -322,6 +349,7 @@ static void *work(void *context)
         if (runner->tick_ms && clock_now().boot_ms >= runner->tick_ms)
             streams_tick(runner);
         contexts_tick(runner);
+        watch_silence(runner);
         news_tell_answers(runner);
     }
     contexts_done(runner);

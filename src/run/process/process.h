@@ -119,10 +119,19 @@ void runner_erase(Runner *runner, JobId id, uint32_t attempts);
 /* Likewise a file or folder (sweep_path). */
 void runner_sweep(Runner *runner, const char *path);
 
+/* Whether the launcher is there and answers. For any thread. */
+bool runner_silent(const Runner *runner);
+
+/* How many attempts hang: see RUN_HANGS. For any thread. */
+int runner_hanging(const Runner *runner);
+
 typedef enum RunNewsKind {
     RUN_ADOPTED,  /* alive, or ended with its end to follow as RUN_ENDED/RUN_FAILED */
     RUN_LISTED,   /* all there was has been told */
     RUN_STARTED,  /* pid, started_ms, token */
+    RUN_HANGS,    /* its program does not run yet, long after the start: the file system
+                   * of its working directory or program, or what knows its account,
+                   * does not answer. RUN_STARTED or its end may still come. */
     RUN_FAILED,   /* could not be started: step, errno in `number`, text */
     RUN_ENDED,    /* end, text: result, children */
     RUN_LOST,     /* died with its launcher */
@@ -139,7 +148,7 @@ typedef struct RunEnd {
     int32_t exit_status; /* -1 when it did not exit by itself */
     int32_t signal;      /* that ended it, or 0 */
     bool core_dumped;
-    bool leftover; /* processes of its tree could not be killed (in the kernel) */
+    uint32_t leftover; /* so many processes of its tree could not be killed */
     int64_t started_ms;
     int64_t ended_ms;
     LaunchUsage usage;
