@@ -243,8 +243,13 @@ typedef struct DurationUnit {
 
 /* Units of the plain form, longest name first where one begins with another. */
 static const DurationUnit plain_units[] = {
-    { "ms", 1 },          { "s", MS_PER_S },   { "m", MS_PER_MIN },
-    { "h", MS_PER_HOUR }, { "d", MS_PER_DAY }, { "w", 7 * MS_PER_DAY },
+    { "ms", 1 },
+    { "s", MS_PER_S },
+    { "mo", 0 },
+    { "m", MS_PER_MIN },
+    { "h", MS_PER_HOUR },
+    { "d", MS_PER_DAY },
+    { "w", 7 * MS_PER_DAY },
     { "y", 0 },
 };
 static const DurationUnit iso_date_units[] = {

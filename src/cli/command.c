@@ -68,7 +68,8 @@ const Command commands[] = {
             "With --ndjson each line is one job object as the API takes it; TYPE and "
             "the options fill in what a line leaves out. With TYPE, a line "
             "of other JSON (a text, a number) is the payload itself; a line that is "
-            "no JSON is refused. With --wait the job's result is printed.",
+            "no JSON is refused. With --wait the job's result is printed, and each "
+            "attempt that fails is told.",
         .options = { add_options, job_options },
         .need = NEED_OR_START,
         .operand = OPERAND_FILES,

@@ -26,7 +26,8 @@ const Option global_options[] = {
 const Option job_options[] = {
     { "queue", 'q', "QUEUE", "the queue (default: default)" },
     { "priority", 'p', "N", "larger first (default: 5)" },
-    { "at", 0, "TIME", "not before: 18:30, tomorrow 9:00, 2030-01-31T08:00, +90m" },
+    { "at", 0, "TIME",
+      "not before: 18:30, 9am, tomorrow 9:00, mon 08:00, 2030-01-31T08:00, +90m" },
     { "in", 0, "DURATION", "not before that long from now: 90s, 1h30m" },
     { "after", 0, "IDS", "when these jobs are done: ID,ID or ID:any, ID:fail" },
     { "group", 0, "NAME", "one of the jobs of this group" },

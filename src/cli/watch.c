@@ -3,6 +3,8 @@
 #include "cli/watch.h"
 
 #include "cli/interrupt.h"
+#include "cli/print/safe.h"
+#include "cli/print/when.h"
 
 #include "base/times.h"
 
@@ -142,6 +144,53 @@ static bool is_news(const Doc *job, News news, int64_t attempt)
     return false;
 }
 
+static void tell_attempt(const Doc *attempt, const Doc *job, bool last)
+{
+    char span[WHEN_TEXT_BYTES];
+    Buf text = { 0 };
+    Slice error = doc_text(attempt, "error");
+    int64_t wait_ms = doc_time(job, "dt") - clock_now().wall_ms;
+    bool waits = last && slice_is(doc_text(job, "state"), "retrying") && wait_ms > 0;
+    buf_printf(&text, "attempt %lld failed: ", (long long)doc_int(attempt, "attempt", 0));
+    safe_add(&text, error.bytes ? error : SLICE_LITERAL("it does not say why"));
+    if (waits)
+        buf_printf(&text, "; next try in %s", when_span(wait_ms, span));
+    cli_note("%s", buf_cstr(&text));
+    buf_done(&text);
+}
+
+/* A job may fail for hours before it is rejected: who waits should know. Attempts that
+ * came and went between two looks are told, too; the last one of a job that has ended is
+ * told with its end. */
+static void tell_attempts(Watch *watch, const char *id, const Doc *job)
+{
+    Slice state = doc_text(job, "state");
+    bool goes_on = slice_is(state, "running") || slice_is(state, "paused");
+    int64_t over = doc_int(job, "attempt", 0) - (goes_on || state_is_final(state));
+    if (!watch->tells_attempts || watch->cli->json || over <= watch->told)
+        return;
+    Buf path = { 0 };
+    Doc *attempts = NULL;
+    cli_job_path(&path, id, "/attempts");
+    Response response = { 0 };
+    Error why;
+    Request request = { .method = "GET", .path = buf_cstr(&path), .timeout_ms = 10000 };
+    if (!client_call(&watch->cli->client, &request, &response, &why) &&
+        response.status == 200 && doc_parse(buf_slice(&response.body), &attempts, NULL))
+        attempts = NULL;
+    const Doc *attempt = doc_first(doc_get(attempts, "items"));
+    for (; attempt; attempt = doc_next(attempt)) {
+        int64_t number = doc_int(attempt, "attempt", 0);
+        if (number > watch->told && number <= over)
+            tell_attempt(attempt, job, number == over);
+    }
+    if (attempts)
+        watch->told = over;
+    doc_free(attempts);
+    response_done(&response);
+    buf_done(&path);
+}
+
 /* Reads the job again and again until there is news. */
 static WatchEnd until_news(Watch *watch, const char *id, News news, int64_t attempt,
                            Doc **out_job)
@@ -151,6 +200,7 @@ static WatchEnd until_news(Watch *watch, const char *id, News news, int64_t atte
         WatchEnd end = watch_read(watch, id, &job);
         if (end != WATCH_ENDED)
             return end;
+        tell_attempts(watch, id, job);
         if (is_news(job, news, attempt)) {
             *out_job = job;
             return WATCH_ENDED;

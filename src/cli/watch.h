@@ -21,6 +21,8 @@ typedef struct Watch {
     int64_t lost_since;    /* boot ms since when nobody answers; 0: somebody does */
     int64_t tries;         /* calls that had to be tried again so far */
     int64_t deadline_boot; /* 0: none */
+    bool tells_attempts;   /* each attempt that failed is told on stderr */
+    int64_t told;          /* the last one that was */
     bool wants_stdout;     /* which streams to copy; both go to their own descriptors, */
     bool wants_stderr;     /* a single one to stdout */
 } Watch;

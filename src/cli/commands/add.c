@@ -74,7 +74,7 @@ static int wait_for(Cli *cli, const Response *response)
         snprintf(id, sizeof id, SLICE_FMT, SLICE_ARG(doc_text(answer, "id")));
         doc_free(answer);
     }
-    Watch watch = { .cli = cli };
+    Watch watch = { .cli = cli, .tells_attempts = true };
     Doc *job = NULL;
     interrupt_catch();
     WatchEnd end = watch_quietly(&watch, id, &job);

@@ -22,12 +22,15 @@ static const Column columns[] = {
     { .title = "TRY", .right = true },
     { .title = "AGE", .right = true },
     { .title = "TIME", .right = true },
+    { .title = "DUE" }, /* where deferred or retrying ones are asked for */
     { .title = "WHAT", .wide = true },
 };
+#define COLUMNS (sizeof columns / sizeof *columns)
 
 typedef struct Listing {
     bool json;
     bool everyones;
+    bool due;
     Buf items; /* JSON */
     Table table;
     size_t count;
@@ -79,6 +82,16 @@ static void add_run_time(Table *table, const Doc *job, int64_t now_ms)
     table_addf(table, COLOUR_PLAIN, "%s", when_span(ended - started, text));
 }
 
+/* When it may start or be tried again, by the clock here. */
+static void add_due(Table *table, const Doc *job)
+{
+    Slice state = doc_text(job, "state");
+    char text[WHEN_TEXT_BYTES];
+    bool waits = slice_is(state, "deferred") || slice_is(state, "retrying");
+    table_addf(table, COLOUR_PLAIN, "%s",
+               waits ? when_local(doc_time(job, "dt"), text) : "-");
+}
+
 static void add_row(Listing *listing, const Doc *job)
 {
     Table *table = &listing->table;
@@ -95,6 +108,8 @@ static void add_row(Listing *listing, const Doc *job)
     table_addf(table, COLOUR_PLAIN, "%lld", (long long)doc_int(job, "attempt", 0));
     table_addf(table, COLOUR_PLAIN, "%s", when_age(listing->now_ms - created, age));
     add_run_time(table, job, listing->now_ms);
+    if (listing->due)
+        add_due(table, job);
     add_what(table, job);
 }
 
@@ -137,6 +152,18 @@ static void print(const Cli *cli, const Listing *listing, const Pages *pages)
         cli_note("there are more: --limit N or --all");
 }
 
+static size_t choose_columns(const Listing *listing, Column out[COLUMNS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        bool tenant = strcmp(columns[i].title, "TENANT") == 0;
+        bool due = strcmp(columns[i].title, "DUE") == 0;
+        if ((!tenant || listing->everyones) && (!due || listing->due))
+            out[count++] = columns[i];
+    }
+    return count;
+}
+
 int cmd_ls(Cli *cli)
 {
     const Args *args = &cli->args;
@@ -155,9 +182,10 @@ int cmd_ls(Cli *cli)
         buf_printf(&query, "%s%s", i ? " " : "", args->operands[i]);
     Listing listing = { .json = cli->json, .now_ms = clock_now().wall_ms };
     listing.everyones = cli->client.tenant && strcmp(cli->client.tenant, "*") == 0;
-    size_t skipped = listing.everyones ? 0 : 1;
-    table_init(&listing.table, columns + skipped,
-               sizeof columns / sizeof *columns - skipped);
+    listing.due =
+        strstr(buf_cstr(&query), "deferred") || strstr(buf_cstr(&query), "retrying");
+    Column shown[COLUMNS];
+    table_init(&listing.table, shown, choose_columns(&listing, shown));
     Pages pages = {
         .query = buf_cstr(&query),
         .limit = (size_t)limit,

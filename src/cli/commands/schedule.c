@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "cli/describe.h"
+#include "cli/print/cron_words.h"
 #include "cli/print/when.h"
 #include "cli/verb.h"
 
@@ -146,6 +147,38 @@ static int add_work(Cli *cli, JsonOut *json)
     return code ? code : describe_cwd(cli, json);
 }
 
+/* To the user, in words and in his own time: a slip in five fields is easily made. */
+static int tell_times(Cli *cli)
+{
+    char echo[WHEN_TEXT_BYTES];
+    Buf path = { 0 };
+    Buf words = { 0 };
+    Doc *answer = NULL;
+    Slice cron = slice_text(args_value(&cli->args, "cron"));
+    const char *tz = args_value(&cli->args, "tz");
+    bool every = slice_starts(cron, SLICE_LITERAL("@every"));
+    verb_path(&path, cli, &schedule_verbs, "/preview?count=3");
+    int code = cli_get(cli, buf_cstr(&path), &answer);
+    buf_done(&path);
+    if (code)
+        return code;
+    cron_words(cron, &words);
+    cli_note("%s%s%s%s", buf_cstr(&words), every ? "" : " (",
+             every ? ""
+             : tz  ? tz
+                   : "UTC",
+             every ? "" : ")");
+    if (cron_names_both_days(cron))
+        cli_note(
+            "note: the day of the month or the day of the week is enough, as in cron");
+    const Doc *item = doc_first(doc_get(answer, "items"));
+    for (; item; item = doc_next(item))
+        cli_note("  %s", when_echo(doc_time(item, "at"), echo));
+    doc_free(answer);
+    buf_done(&words);
+    return CLI_DONE;
+}
+
 static int add(Cli *cli)
 {
     Buf body = { 0 };
@@ -154,6 +187,11 @@ static int add(Cli *cli)
         return cli_fail(cli,
                         usage("for example: --cron '30 2 * * 1-5', or --cron @daily"),
                         "when? --cron is missing");
+    size_t at = 0;
+    args_next(&cli->args, "cron", &at);
+    if (args_next(&cli->args, "cron", &at))
+        return cli_fail(cli, usage("make two schedules of the same type"),
+                        "a schedule has one --cron");
     json_object(&json, NULL);
     int code = add_work(cli, &json);
     if (!code)
@@ -162,6 +200,8 @@ static int add(Cli *cli)
     if (!code)
         code =
             verb_call(cli, &schedule_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
+    if (!code && !cli->json)
+        code = tell_times(cli);
     buf_done(&body);
     return code;
 }

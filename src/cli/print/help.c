@@ -9,7 +9,9 @@ const Topic help_topics[] = {
     { "times", "how moments and durations are written",
       "A moment (--at) is one of\n"
       "  18:30                     the next such local time\n"
+      "  9am, 6:30pm               the same on a clock of twelve hours\n"
       "  tomorrow 9:00             also: today 18:30\n"
+      "  mon 08:00, next friday    the next such day; without a time its midnight\n"
       "  2030-01-31T08:00          local time; 2030-01-31 is its first minute\n"
       "  2030-01-31T08:00:00Z      RFC 3339, with Z or an offset such as +01:00\n"
       "  +90m                      that long from now\n"

@@ -53,16 +53,34 @@ static bool take_char(Slice *text, char c)
     return true;
 }
 
-/* H:MM, HH:MM or HH:MM:SS, and nothing after it. */
+/* am and pm: 12am is midnight, 12pm noon. False: there is no such hour. */
+static bool take_half(Slice *text, int *hour)
+{
+    bool morning = slice_is(*text, "am");
+    if (*hour < 1 || *hour > 12)
+        return false;
+    *hour = *hour % 12 + (morning ? 0 : 12);
+    *text = slice_from(*text, 2);
+    return true;
+}
+
+/* H:MM, HH:MM or HH:MM:SS, also with am or pm behind it, or H and am or pm; and nothing
+ * after it. */
 static bool clock_time(Slice text, struct tm *tm)
 {
     int hour;
-    int minute;
+    int minute = 0;
     int second = 0;
-    if (!take_number(&text, 1, 2, &hour) || !take_char(&text, ':') ||
-        !take_number(&text, 2, 2, &minute))
+    if (!take_number(&text, 1, 2, &hour))
         return false;
-    if (text.bytes && (!take_char(&text, ':') || !take_number(&text, 2, 2, &second)))
+    bool colon = take_char(&text, ':');
+    if (colon && !take_number(&text, 2, 2, &minute))
+        return false;
+    if (colon && take_char(&text, ':') && !take_number(&text, 2, 2, &second))
+        return false;
+    take_char(&text, ' ');
+    bool half = slice_is(text, "am") || slice_is(text, "pm");
+    if ((!half && !colon) || (half && !take_half(&text, &hour)))
         return false;
     if (text.bytes || hour > 23 || minute > 59 || second > SECOND_MAX)
         return false;
@@ -119,6 +137,45 @@ static bool day_and_clock(Slice text, int64_t now_ms, int64_t *out_ms)
     return true;
 }
 
+/* 0 for Sunday; the whole English name or its first three letters. */
+static bool weekday(Slice word, int *out)
+{
+    static const char *const names[] = { "sunday",   "monday", "tuesday", "wednesday",
+                                         "thursday", "friday", "saturday" };
+    for (int i = 0; i < 7; i++)
+        if (slice_is(word, names[i]) ||
+            (word.bytes == 3 && strncmp(word.data, names[i], 3) == 0)) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+/* [next] WEEKDAY [CLOCK]: the first such moment from now on; with `next` not today. */
+static bool weekday_and_clock(Slice text, int64_t now_ms, int64_t *out_ms)
+{
+    struct tm tm = local_tm(now_ms);
+    int today = tm.tm_wday;
+    int day;
+    Slice rest = text;
+    Slice word = slice_cut(&rest, ' ');
+    bool next = slice_is(word, "next");
+    if (next)
+        word = slice_cut(&rest, ' ');
+    while (rest.bytes && rest.data[0] == ' ')
+        rest = slice_from(rest, 1);
+    tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+    if (!weekday(word, &day) || (rest.bytes && !clock_time(rest, &tm)))
+        return false;
+    tm.tm_mday += (day - today + 7) % 7;
+    *out_ms = moment_of(tm);
+    if (day == today && (next || *out_ms <= now_ms)) {
+        tm.tm_mday += 7;
+        *out_ms = moment_of(tm);
+    }
+    return true;
+}
+
 static bool next_clock(Slice text, int64_t now_ms, int64_t *out_ms)
 {
     struct tm tm = local_tm(now_ms);
@@ -144,9 +201,10 @@ Err when_parse(Slice text, int64_t now_ms, int64_t *out_wall_ms, Error *why)
         at_ms = now_ms + delay_ms;
     } else if (!slice_is(text, "now") && time_parse(text, &at_ms) != ERR_OK &&
                !next_clock(text, now_ms, &at_ms) && !date_time(text, &at_ms) &&
-               !day_and_clock(text, now_ms, &at_ms)) {
+               !day_and_clock(text, now_ms, &at_ms) &&
+               !weekday_and_clock(text, now_ms, &at_ms)) {
         return error_set(why, ERR_INVALID,
-                         "\"" SLICE_FMT "\" is no time (see: pawl help times)",
+                         "\"" SLICE_FMT "\" is not a time (see: pawl help times)",
                          SLICE_ARG(text));
     }
     if (at_ms < 0 || at_ms > TIME_WALL_MAX_MS)

@@ -2,6 +2,7 @@
 /* when.h - moments as people type them, and as they are echoed back.
  *
  *     2026-11-15T18:30:00Z   2026-11-15T18:30   18:30   tomorrow 9:00   +90m   now
+ *     9am   9:30pm   mon 08:00   next friday
  *
  * Words without a zone are local time. `now` is passed in; the zone is the process's. */
 #ifndef CLI_PRINT_WHEN_H

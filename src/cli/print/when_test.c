@@ -62,6 +62,24 @@ static void a_day_may_be_named(void **state)
     expect("2026-12-31 23:59", "2026-12-31T22:59:00Z");
 }
 
+static void hours_of_the_clock_and_days_of_the_week_are_understood(void **state)
+{
+    (void)state;
+    expect("9am", "2026-03-06T08:00:00Z");
+    expect("6pm", "2026-03-05T17:00:00Z");
+    expect("6:30 pm", "2026-03-05T17:30:00Z");
+    expect("12am", "2026-03-05T23:00:00Z");
+    expect("12:30pm", "2026-03-06T11:30:00Z");
+    expect("tomorrow 9am", "2026-03-06T08:00:00Z");
+    expect("mon 08:00", "2026-03-09T07:00:00Z");
+    expect("monday 8am", "2026-03-09T07:00:00Z");
+    expect("thu 18:00", "2026-03-05T17:00:00Z"); /* today, still ahead */
+    expect("thu 9:00", "2026-03-12T08:00:00Z");  /* today has gone by */
+    expect("next thursday 18:00", "2026-03-12T17:00:00Z");
+    expect("next friday", "2026-03-05T23:00:00Z"); /* its midnight */
+    expect("fri", "2026-03-05T23:00:00Z");
+}
+
 static void rfc_3339_and_distances_are_exact(void **state)
 {
     (void)state;
@@ -98,7 +116,12 @@ static void nonsense_is_refused(void **state)
         "24:00",
         "12:60",
         "12:5",
-        "12:30pm",
+        "13pm",
+        "0am",
+        "9",
+        "next",
+        "next week",
+        "mond 8:00",
         "1:2:3",
         "+",
         "+soon",
@@ -156,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clock_time_is_the_next_one),
         cmocka_unit_test(a_day_may_be_named),
+        cmocka_unit_test(hours_of_the_clock_and_days_of_the_week_are_understood),
         cmocka_unit_test(rfc_3339_and_distances_are_exact),
         cmocka_unit_test(the_gap_of_spring_is_no_hole),
         cmocka_unit_test(nonsense_is_refused),
