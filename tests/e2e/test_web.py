@@ -82,7 +82,15 @@ def shop(make_daemon):
     add(daemon, type="none.such", name="blocked")
     daemon.http("PUT", "/api/v1/queues/odd%2Fname", {"slots": 2, "rate": "5/s"})
     daemon.http("POST", "/api/v1/queues/odd%2Fname/pause", {"reason": "for the test"})
-    daemon.given = {"failed": failed[0], "running": running, "child": children[0]["id"],
+    add(daemon, type="echo", group="family", name="of a family")
+    for path, body in {"schedules/nightly": {"cron": "30 2 * * 1-5", "type": "echo"},
+                       "resources/gpu": {"quantity": 2},
+                       "resources/seats": {"kind": "discrete", "list": ["a", "b"]},
+                       "alert-rules/old": {"when": "oldest(default) > 5m"},
+                       "tenants/acme": {"max_running": 2}}.items():
+        answer = daemon.http("PUT", f"/api/v1/{path}", body)
+        assert answer.status in (200, 201), answer
+    daemon.given = {"failed": failed[0], "group": "family", "running": running, "child": children[0]["id"],
                     "queue": "steady", "paused": "odd/name"}
     return daemon
 

@@ -14,10 +14,24 @@ const PAGES = [
   ['queues', 'queues'],
   ['a queue', 'queues/{queue}'],
   ['a paused queue', 'queues/{paused}'],
+  ['errors', 'errors'],
+  ['alerts', 'alerts'],
+  ['groups', 'groups'],
+  ['a group', 'groups/{group}'],
+  ['schedules', 'schedules'],
+  ['processors', 'processors'],
+  ['handlers', 'handlers'],
+  ['a handler', 'handlers/again'],
+  ['a new handler', 'handlers/new/edit'],
+  ['nodes', 'nodes'],
+  ['resources', 'resources'],
+  ['settings', 'settings'],
+  ['tenants and tokens', 'tokens'],
+  ['audit', 'audit'],
   ['no such page', 'nothing/here'],
 ];
 
-const LOOKS = [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 390 }, { theme: 'contrast', width: 800 }];
+const LOOKS = [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 390 }];
 
 const filled = (path) => path.replace(/\{(\w+)\}/g, (whole, name) => encodeURIComponent(given[name]));
 

@@ -2,7 +2,7 @@
 import { at, post, put, remove } from '../lib/api.js';
 import { useApi } from '../lib/data.js';
 import { ago, bytes, short, until, when, whole } from '../lib/format.js';
-import { setTenant } from '../lib/session.js';
+import { identity, setTenant, signIn } from '../lib/session.js';
 import { t } from '../lib/text.js';
 import { html } from '../lib/view.js';
 import { stir } from '../ui/actions.js';
@@ -30,6 +30,7 @@ async function makeToken() {
     },
   });
   if (!made) return;
+  if (identity.get()?.tokens === false) signIn(made.token); // the first one closes the daemon, to this tab too
   stir();
   await ask({ title: t('token.made', { name: made.name }), keep: t('dialog.close'), body: html`<p>${t('token.once')}</p><${CodeBox} text=${made.token} />` });
 }

@@ -86,7 +86,7 @@ export function Trouble({ error, retry }) {
 
 /** What an answer shows: bars while it is awaited, the problem, or children(data). */
 export function Shown({ of, rows, children }) {
-  if (of.data !== undefined) return children(of.data);
+  if (of.data !== undefined) return children?.(of.data);
   if (of.error) return html`<div class="card-b"><${Trouble} error=${of.error} retry=${of.reload} /></div>`;
   return html`<${Loading} rows=${rows} />`;
 }
