@@ -18,6 +18,7 @@ all: ## build ./pawl and ./pawl-launch (optimised)
 run: ## install what is missing, build, start the daemon on ./data
 	@scripts/install-deps build
 	@$(MAKE) --no-print-directory all
+	@echo "the dashboard, once it is ready: http://127.0.0.1:7420/ui/"
 	@exec ./pawl serve --data ./data
 
 test: ## install what is missing, build with both compilers, run all tests

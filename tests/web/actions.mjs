@@ -172,6 +172,7 @@ async function editHandler(page) {
   await page.getByText('Saved version 2').waitFor();
   const handler = await api(page, 'handlers/greet');
   check(handler.version === 2 && handler.max_retries === 4 && handler.body.includes('good day'), JSON.stringify(handler));
+  await page.getByRole('button', { name: 'Make it the newest' }).first().waitFor();
   await page.getByRole('button', { name: 'What changed' }).first().click();
   await page.locator('.diff .more').getByText('good day').waitFor();
   await page.getByRole('button', { name: 'Make it the newest' }).first().click();

@@ -145,7 +145,7 @@ export default function Handler({ type: named, what }) {
       stir();
       toast({ strong: t('handler.saved', { version: made.version }), text: made.type });
       if (fresh) go(href('handlers', made.type));
-      else handler.reload();
+      else { handler.reload(); versions.reload(); }
     } catch (problem) {
       setError(problem);
     }
