@@ -202,7 +202,7 @@ async function definitions(page) {
   await page.getByLabel('Name').fill('many');
   await page.getByLabel('When').fill('failures(*) > 2 in 10m');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('cell', { name: 'many' }).waitFor();
+  await page.locator('td.prime', { hasText: 'many' }).waitFor();
   check((await api(page, 'alert-rules/many')).when === 'failures(*) > 2 in 10m', 'the rule is there');
   await visit(page, 'audit');
   await page.getByText('alert_rule many').waitFor();
@@ -219,11 +219,11 @@ async function makeAndRevoke(page) {
     await page.getByRole('heading', { name: `Token ${name}` }).waitFor();
     check((await page.locator('dialog code').innerText()).length > 20, 'the secret is shown');
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
-    await page.getByRole('cell', { name }).first().waitFor();
+    await page.locator('td.prime', { hasText: name }).waitFor();
   }
   await page.getByRole('button', { name: 'Revoke guest…' }).click();
   await page.getByRole('button', { name: 'Revoke the token' }).click();
-  await page.getByRole('cell', { name: 'guest' }).waitFor({ state: 'detached' });
+  await page.locator('td.prime', { hasText: 'guest' }).waitFor({ state: 'detached' });
 }
 
 async function keyboard(page) {
