@@ -211,6 +211,8 @@ static void act_on_any(World *world)
         action = ACT_HOLD;
     if (action == ACT_PATCH)
         patch_job(world, job);
+    else if (action == ACT_RETRY && chance(world, 30))
+        act(world, job, action, &(Patch){ .fields = FIELD_ALONE });
     else
         act(world, job, action, NULL);
 }
@@ -278,7 +280,8 @@ static void let_go(void *context, const Job *job)
         act(calm->world, truth, ACT_RELEASE, NULL);
     if (job->state == JOB_HALTED || job->state == JOB_PAUSED)
         act(calm->world, truth, ACT_RESUME, NULL);
-    if (job->state == JOB_BLOCKED && !(job->flags & JOB_WAITS))
+    /* One that was retried may wait for a job that no one retries. */
+    if (job->state == JOB_BLOCKED && (!(job->flags & JOB_WAITS) || truth->retried))
         act(calm->world, truth, ACT_CANCEL, NULL);
 }
 

@@ -78,14 +78,33 @@ void links_decided(World *world, const Job *job, const Op *op)
     bool ends = op->kind == OP_FINISH || op->kind == OP_MOVE;
     if (ends && state_in(op->to, STATES_FINAL))
         truth->ends |= STATE_BIT(op->to);
+    if (op->kind == OP_MOVE && (op->fields & FIELD_ALONE))
+        truth->alone = true;
     if (op->kind == OP_REMOVE && !state_in(job->state, STATES_FINAL))
         truth->ends |= STATE_BIT(JOB_CANCELLED);
-    if (op->kind == OP_CLAIM && !truth->retried && !all_met(world, job))
+    if (op->kind == OP_CLAIM && !truth->alone && !all_met(world, job))
         violate(world, "L1", "%s starts before what it waits for", id_text(job->id, id));
+}
+
+/* Whether one of its parents has been retried, by someone or in turn. */
+static bool revives(World *world, const Job *job, const Op *op)
+{
+    Slice rest = job->after;
+    AfterItem item;
+    if (job->state != JOB_CANCELLED || op->to != JOB_BLOCKED)
+        return false;
+    while (after_next(&rest, &item)) {
+        const JobTruth *parent = parent_of(world, job, item.id);
+        if (parent && parent->retried)
+            return true;
+    }
+    return false;
 }
 
 bool links_may_move(World *world, const Job *job, const Op *op)
 {
+    if (state_in(job->state, STATES_FINAL))
+        return (op->fields & FIELD_RETRY) && revives(world, job, op); /* L4 */
     if (!(job->flags & JOB_WAITS))
         return false;
     if (op->fields & FIELD_FREED)

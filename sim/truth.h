@@ -45,6 +45,7 @@ typedef struct JobTruth {
     uint32_t halt_acked;       /* attempt that was to be halted; 0: none */
     uint64_t asked[ACTIONS];   /* step at which each was last asked; 0: never */
     uint32_t waiting[ACTIONS]; /* asked and not answered */
+    bool alone;                /* a retry has set its `after` aside */
     uint64_t retried;          /* step at which an operator's retry was decided */
     uint64_t asked_any;        /* last step at which anything was asked */
     uint64_t patches;          /* payloads sent by patches so far */

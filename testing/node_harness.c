@@ -32,14 +32,8 @@ static void store_add(Rig *rig, const Job *job)
         return; /* another node was faster */
     assert_null(find(rig, job->id));
     rig->jobs[rig->count++] = job_copy(&rig->arena, job);
-    Slice rest = job->after;
-    AfterItem item;
-    while ((job->flags & JOB_WAITS) && after_next(&rest, &item)) {
-        assert_true(rig->wait_count < RIG_JOBS_MAX);
-        rig->waits[rig->wait_count++] = (RigWait){
-            .parent = item.id, .child = job->id, .on = item.on, .state = STATE_GONE
-        };
-    }
+    if (job->flags & JOB_WAITS)
+        rig_add_waits(rig, job->id, job->after, (RigWait){ 0 });
 }
 
 static void store_lines(Rig *rig, const Op *op, uint32_t node)
@@ -108,6 +102,7 @@ static void store_finish(Rig *rig, Job *job, const Op *op)
 
 static void store_move(Rig *rig, Job *job, const Op *op)
 {
+    uint32_t had = job->flags;
     if (state_in(job->state, STATES_FINAL))
         assert_true(op->fields & FIELD_RETRY);
     if (state_in(op->to, STATES_FINAL)) {
@@ -151,11 +146,15 @@ static void store_move(Rig *rig, Job *job, const Op *op)
         job->window_from_ms = op->window_from_ms;
         job->flags &= ~(uint32_t)JOB_WAITS;
     }
-    if ((op->fields & FIELD_FREED) || state_in(op->to, STATES_FINAL))
-        rig_settle_waits(rig, job->id, NULL);
-    else if (op->fields & FIELD_MET)
-        rig_settle_waits(rig, job->id, &op->value);
+    if (op->fields & FIELD_ALONE)
+        job->flags &= ~(uint32_t)JOB_WAITS;
+    if (op->fields & FIELD_WAITS)
+        job->flags |= JOB_WAITS;
+    bool was_final = state_in(job->state, STATES_FINAL);
     move(job, op->to, op->dt_ms);
+    rig_change_waits(rig, job, op, had);
+    if (was_final && !state_in(op->to, STATES_FINAL))
+        rig_parent_again(rig, job->id);
 }
 
 static void store_key(Rig *rig, const Op *op)
@@ -316,7 +315,8 @@ static bool wanted(const Effect *effect, const Job *job)
         return state_in(job->state, STATES_FINAL) && job->state != JOB_DONE &&
                job->finished_ms < effect->dt_ms;
     case WANT_AFTER:
-        return (job->flags & JOB_WAITS) != 0;
+        return (job->flags & JOB_WAITS) ||
+               (job->after.bytes && job->state == JOB_CANCELLED);
     case WANT_KEY:
     case WANT_UNIQUE:
     case WANT_MATCH:

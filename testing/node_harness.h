@@ -42,6 +42,8 @@ typedef struct RigWait { /* child waits for parent */
     JobId child;
     AfterOn on;
     int32_t state; /* how the parent ended, once it is gone */
+    bool patient;  /* FIELD_PATIENT, until the parent is retried */
+    bool broke;    /* AFTER_BROKE */
 } RigWait;
 
 typedef struct RigDefinition { /* OP_PUT */

@@ -4,18 +4,29 @@
  */
 #include "testing/node_harness_links.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 /* Whether the parent has ended, and how. */
 static bool wait_ended(Rig *rig, const RigWait *wait, int32_t *out_state)
 {
     const Job *parent = rig_find(rig, wait->parent);
     *out_state = parent ? (int32_t)parent->state : wait->state;
-    return !parent || state_in(parent->state, STATES_FINAL);
+    if (wait->broke)
+        return wait->state == STATE_REOPENED;
+    if (!parent)
+        return true;
+    return state_in(parent->state, STATES_FINAL) &&
+           (!wait->patient || after_met(wait->on, *out_state));
 }
 
 AfterCount rig_count_waits(Rig *rig, JobId child, bool *out_any)
 {
-    AfterCount count = { 0 };
-    Buf met = { 0 };
+    AfterTally tally = { 0 };
     *out_any = false;
     for (size_t i = 0; i < rig->wait_count; i++) {
         const RigWait *wait = &rig->waits[i];
@@ -24,13 +35,47 @@ AfterCount rig_count_waits(Rig *rig, JobId child, bool *out_any)
             continue;
         bool ended = wait_ended(rig, wait, &state);
         *out_any = *out_any || ended;
-        after_count(&count, (AfterItem){ wait->on, wait->parent }, ended, state);
-        if (ended && after_met(wait->on, state))
-            after_add(&met, (AfterItem){ wait->on, wait->parent });
+        AfterRow row = { wait->parent, wait->broke ? AFTER_BROKE : (int32_t)wait->on,
+                         ended, state };
+        after_tally(&tally, &row);
     }
-    count.met = slice_copy(&rig->arena, buf_slice(&met));
-    buf_done(&met);
-    return count;
+    return after_tallied(&tally, &rig->arena);
+}
+
+void rig_add_waits(Rig *rig, JobId child, Slice list, RigWait how)
+{
+    AfterItem item;
+    while (after_next(&list, &item)) {
+        assert_true(rig->wait_count < RIG_JOBS_MAX);
+        how.parent = item.id;
+        how.child = child;
+        how.on = item.on;
+        how.state = STATE_GONE;
+        rig->waits[rig->wait_count++] = how;
+    }
+}
+
+void rig_change_waits(Rig *rig, const Job *job, const Op *op, uint32_t had)
+{
+    AfterSteps steps = after_steps(job, op, had);
+    if (steps.settles_all || steps.settles_listed)
+        rig_settle_waits(rig, job->id, steps.settles_all ? NULL : &op->value);
+    if (steps.breaks)
+        rig_add_waits(rig, job->id, op->value, (RigWait){ .broke = true });
+    if (steps.waits)
+        rig_add_waits(rig, job->id, op->value,
+                      (RigWait){ .patient = (op->fields & FIELD_PATIENT) != 0 });
+}
+
+void rig_parent_again(Rig *rig, JobId parent)
+{
+    for (size_t i = 0; i < rig->wait_count; i++) {
+        if (rig->waits[i].parent != parent)
+            continue;
+        rig->waits[i].patient = false;
+        if (rig->waits[i].broke)
+            rig->waits[i].state = STATE_REOPENED;
+    }
 }
 
 void rig_settle_waits(Rig *rig, JobId child, const Slice *list)
@@ -47,7 +92,7 @@ void rig_parent_goes(Rig *rig, const Job *parent)
 {
     bool final = state_in(parent->state, STATES_FINAL);
     for (size_t i = 0; i < rig->wait_count; i++)
-        if (rig->waits[i].parent == parent->id)
+        if (rig->waits[i].parent == parent->id && !rig->waits[i].broke)
             rig->waits[i].state = final ? (int32_t)parent->state : JOB_CANCELLED;
 }
 

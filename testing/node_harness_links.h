@@ -10,6 +10,9 @@
 /* Where a child stands; *out_any: at least one parent has ended. */
 AfterCount rig_count_waits(Rig *rig, JobId child, bool *out_any);
 void rig_settle_waits(Rig *rig, JobId child, const Slice *list); /* NULL: all */
+void rig_add_waits(Rig *rig, JobId child, Slice list, RigWait how);
+void rig_change_waits(Rig *rig, const Job *job, const Op *op, uint32_t had);
+void rig_parent_again(Rig *rig, JobId parent); /* it is not final any more */
 void rig_parent_goes(Rig *rig, const Job *parent);
 
 /* Of the jobs that wait those with something to look at. */

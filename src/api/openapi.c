@@ -59,6 +59,8 @@ static const Shape shapes[] = {
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"removed\":" BOOL "}}" },
     { "Action", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                 "\"reason\":" STRING "}}" },
+    { "Retry", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+               "\"reason\":" STRING ",\"without_after\":" BOOL "}}" },
     { "Attempt",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"job_id\":" STRING
       ",\"attempt\":" NUMBER ",\"retry_number\":" NUMBER ",\"state\":" STRING
@@ -188,9 +190,10 @@ static const Shape shapes[] = {
     { "NewOperation",
       "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"action\","
       "\"q\"],\"properties\":{\"action\":" STRING ",\"q\":" STRING ",\"dry_run\":" BOOL
-      ",\"reason\":" STRING ",\"priority\":" NUMBER ",\"queue\":" STRING
-      ",\"run_at\":" STRING ",\"delay\":" STRING ",\"max_run_time\":" STRING
-      ",\"tags\":{\"type\":\"array\",\"items\":" STRING "}}}" },
+      ",\"reason\":" STRING ",\"without_after\":" BOOL ",\"priority\":" NUMBER
+      ",\"queue\":" STRING ",\"run_at\":" STRING ",\"delay\":" STRING
+      ",\"max_run_time\":" STRING ",\"tags\":{\"type\":\"array\",\"items\":" STRING
+      "}}}" },
     { "Operation",
       "{\"type\":\"object\",\"properties\":{\"id\":" STRING ",\"action\":" STRING
       ",\"q\":" STRING ",\"tenant\":" STRING ",\"state\":" STRING ",\"dry_run\":" BOOL

@@ -87,7 +87,10 @@ const Route routes[] = {
     ACT("pause", ACT_PAUSE, "Stop the processes of a running job"),
     ACT("resume", ACT_RESUME, "Undo pause and halt"),
     ACT("halt", ACT_HALT, "Stop a running job with its progress kept"),
-    ACT("retry", ACT_RETRY, "Run a job again"),
+    { METHOD_POST, SCOPE_OPERATE, API "/jobs/{id}/retry", api_job_act, "retry_job",
+      "Run a job again, behind the jobs it waits for; what was cancelled because of it "
+      "waits again",
+      "tenant", "Retry", "Job", 200, ACT_RETRY },
     { METHOD_POST, SCOPE_ENQUEUE, API "/jobs/{id}/clone", api_job_clone, "clone_job",
       "Add a job like this one", "tenant", "Nothing", "Added", 201, 0 },
     GET(API "/jobs/{id}/attempts", SCOPE_READ, api_job_attempts, "list_attempts",

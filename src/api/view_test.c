@@ -2,6 +2,7 @@
 /* view_test.c - lists, single jobs, explanations, logs, settings and numbers. */
 #include "api/jobs/explain.h"
 
+#include "api/jobs/explain_waits.h"
 #include "api/jobs/logs.h"
 #include "api/node.h"
 #include "api/openapi.h"
@@ -245,6 +246,30 @@ static void every_state_is_explained(void **state)
         buf_done(&out);
         arena_done(&arena);
     }
+}
+
+static void it_is_said_for_which_job_one_waits(void **state)
+{
+    (void)state;
+    Job job = job_default();
+    Buf text = { 0 };
+    Buf command = { 0 };
+    WaitedFor waited = { id_from_count(1, 1), AFTER_OK, JOB_RUNNING };
+    job.tenant = SLICE_LITERAL("default");
+    waited_for_say(&waited, &job, &text, &command);
+    assert_non_null(strstr(buf_cstr(&text), "which is running"));
+    assert_non_null(strstr(buf_cstr(&command), "pawl explain 0"));
+    buf_clear(&text);
+    buf_clear(&command);
+    waited.state = JOB_REJECTED;
+    job.tenant = SLICE_LITERAL("acme");
+    waited_for_say(&waited, &job, &text, &command);
+    assert_non_null(
+        strstr(buf_cstr(&text), "when that one is retried and then ends done"));
+    assert_non_null(strstr(buf_cstr(&command), "pawl retry 0"));
+    assert_non_null(strstr(buf_cstr(&command), " --tenant acme"));
+    buf_done(&text);
+    buf_done(&command);
 }
 
 /* When its turn comes is said where that rests on something, and only there. */
@@ -705,7 +730,8 @@ int main(void)
         TEST(attempts_and_results_are_shown),
         TEST(it_is_explained_why_a_job_waits),
         cmocka_unit_test(a_turn_is_estimated_from_the_pace_of_the_queue),
-        cmocka_unit_test(every_state_is_explained),
+        TEST(every_state_is_explained),
+        cmocka_unit_test(it_is_said_for_which_job_one_waits),
         TEST(output_is_shown),
         TEST(output_is_followed_until_the_job_ends),
         TEST(following_goes_on_with_the_next_attempt),

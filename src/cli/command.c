@@ -239,8 +239,19 @@ const Command commands[] = {
     ACT("resume", "let paused and halted jobs go on", "pawl resume last", NULL),
     ACT("halt", "end running jobs, to go on from their own progress later",
         "pawl halt last", NULL),
-    ACT("retry", "run ended or waiting jobs again, now",
-        "pawl retry --match 'state:rejected type:mail.*' --dry-run", NULL),
+    {
+        .name = "retry",
+        .summary = "run ended or waiting jobs again, now",
+        .usage = ACT_USAGE,
+        .example = "pawl retry --match 'state:rejected type:mail.*' --dry-run",
+        .detail = "A job that is to run after others waits for them again. Jobs that "
+                  "were cancelled because a job before them failed come back when that "
+                  "one is retried.",
+        .options = { retry_options, match_options },
+        .need = NEED_SERVER,
+        .operand = OPERAND_JOBS,
+        .run = cmd_act,
+    },
     ACT("rm", "remove jobs and everything kept of them", "pawl rm last",
         "A job that has not ended is cancelled first."),
     {

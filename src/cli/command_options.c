@@ -162,6 +162,11 @@ const Option parts_options[] = {
     { 0 },
 };
 
+const Option retry_options[] = {
+    { "without-after", 0, NULL, "whatever has become of the jobs that it waits for" },
+    { 0 },
+};
+
 const Option match_options[] = {
     { "match", 0, "QUERY",
       "every job that matches (pawl help queries), as an operation" },

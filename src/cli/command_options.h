@@ -20,6 +20,7 @@ extern const Option processor_options[];
 extern const Option node_options[];
 extern const Option parts_options[];
 extern const Option match_options[];
+extern const Option retry_options[];
 extern const Option set_options[];
 extern const Option queue_options[];
 extern const Option resource_options[];

@@ -2,6 +2,8 @@
 /* after.c - see after.h. */
 #include "core/after.h"
 
+#include "core/batch.h"
+
 static const char *const on_names[] = { "ok", "any", "fail" };
 
 const char *after_on_name(AfterOn on)
@@ -63,6 +65,56 @@ void after_count(AfterCount *count, AfterItem item, bool ended, int32_t state)
     count->broken = item.id;
     count->broken_on = item.on;
     count->broken_state = state;
+}
+
+void after_tally(AfterTally *tally, const AfterRow *row)
+{
+    if (row->cond == AFTER_BROKE) {
+        tally->count.reopened = tally->count.reopened || row->ended;
+        return;
+    }
+    AfterItem item = { (AfterOn)row->cond, after_id(row->parent) };
+    after_count(&tally->count, item, row->ended, row->state);
+    if (!row->ended)
+        return;
+    if (after_met(item.on, row->state))
+        after_add(&tally->met, item);
+    else if (!(row->parent & AFTER_FOREIGN) && row->state != STATE_GONE)
+        after_add(&tally->unmet, item);
+}
+
+AfterCount after_tallied(AfterTally *tally, Arena *arena)
+{
+    AfterCount count = tally->count;
+    count.met = slice_copy(arena, buf_slice(&tally->met));
+    count.unmet = slice_copy(arena, buf_slice(&tally->unmet));
+    buf_done(&tally->met);
+    buf_done(&tally->unmet);
+    return count;
+}
+
+AfterItem after_begin(AfterItem item, int32_t state, uint32_t fields, bool ran,
+                      bool *out_ended)
+{
+    if (state == STATE_GONE && ran)
+        item.on = AFTER_ANY;
+    bool ended = state == STATE_GONE || state_in((JobState)state, STATES_FINAL);
+    *out_ended = ended && (state == STATE_GONE || !(fields & FIELD_PATIENT) ||
+                           after_met(item.on, state));
+    return item;
+}
+
+AfterSteps after_steps(const Job *job, const Op *op, uint32_t had)
+{
+    uint32_t fields = op->kind == OP_MOVE ? op->fields : 0;
+    bool over = state_in(job->state, STATES_FINAL);
+    if (!job->after.bytes || (!(had & JOB_WAITS) && !(fields & FIELD_RETRY)))
+        return (AfterSteps){ 0 };
+    bool all = over || (fields & (FIELD_FREED | FIELD_RETRY));
+    return (AfterSteps){ .settles_all = all,
+                         .settles_listed = !all && (fields & FIELD_MET),
+                         .breaks = (fields & FIELD_BROKEN) != 0,
+                         .waits = (fields & FIELD_WAITS) != 0 };
 }
 
 bool after_names(Slice list, JobId id)

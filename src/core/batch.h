@@ -65,6 +65,16 @@ typedef enum OpField { /* which fields OP_MOVE changes besides the state */
 #define FIELD_KEYS (1 << 11) /* it takes those of its keys that no one holds */
 #define FIELD_SURE (1 << 12) /* its keys are its own: JOB_UNSURE goes */
 
+/* RETRY: it waits (again) for the jobs that `value` lists, which is its `after`. With
+ * PATIENT one of them that has ended otherwise than asked counts as one that has not
+ * ended: a person may retry it. */
+#define FIELD_WAITS   (1 << 13)
+#define FIELD_PATIENT (1 << 14)
+#define FIELD_BROKEN                                                                     \
+    (1 << 15) /* it is cancelled because of the jobs that `value` lists: it waits again  \
+                 when one of them is retried */
+#define FIELD_ALONE (1 << 16) /* RETRY, also of a Patch: without its `after` */
+
 typedef enum OpResult {
     OP_APPLIED,
     OP_MISSING, /* no such job */

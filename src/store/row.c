@@ -194,6 +194,10 @@ static void change_fields(Job *job, const Op *op)
     }
     if ((op->fields & FIELD_RUN_AT) && op->window_from_ms)
         job->window_from_ms = op->window_from_ms;
+    if (op->fields & FIELD_WAITS)
+        job->flags |= JOB_WAITS;
+    if (op->fields & FIELD_ALONE)
+        job->flags &= ~(uint32_t)JOB_WAITS;
     if (op->fields & FIELD_FREED) {
         job->window_from_ms = op->window_from_ms;
         job->flags &= ~(uint32_t)JOB_WAITS;

@@ -32,7 +32,8 @@
  *
  *   MOVE: state, dt, reason; into a final state the end is at_ms; RUN_AT takes dt, and
  *   window_from unless 0; RETRY takes window_from, clears retry_number and JOB_LOSSES;
- *   FREED takes window_from and clears JOB_WAITS, as does every final state.
+ *   FREED takes window_from and clears JOB_WAITS, as does every final state; WAITS
+ *   sets it.
  *
  *   With LANE the flags JOB_PULL and JOB_SEGREGATED are the op's. SURE clears JOB_UNSURE.
  *

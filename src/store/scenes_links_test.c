@@ -38,6 +38,7 @@ static AfterCount look(Scene *scene, JobId expected)
         assert_int_equal(loaded.jobs[0].id, expected);
         count = loaded.after[0];
         count.met = slice_copy(&scene->arena, count.met);
+        count.unmet = slice_copy(&scene->arena, count.unmet);
     }
     loaded_done(&loaded);
     return count;
@@ -145,6 +146,73 @@ static void a_parent_that_runs_again_has_not_ended(Scene *scene)
     assert_int_equal(look(scene, child).broken, parent);
     move(scene, parent, JOB_READY, FIELD_RETRY);
     look(scene, 0);
+}
+
+static void cancel_for(Scene *scene, JobId child, AfterCount count)
+{
+    Op op = scene_move(scene, child, JOB_CANCELLED);
+    op.fields = FIELD_BROKEN;
+    op.value = count.unmet;
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+static void wait_again(Scene *scene, JobId child, uint32_t fields)
+{
+    Op op = scene_move(scene, child, JOB_BLOCKED);
+    Job job = scene_must_get(scene, child);
+    op.fields = FIELD_RETRY | FIELD_WAITS | fields;
+    op.value = slice_copy(&scene->arena, job.after);
+    assert_int_equal(scene_do(scene, &op), OP_APPLIED);
+}
+
+/* Whatever was cancelled because of a job is shown when that one is retried, once. */
+static void a_retry_shows_who_fell_with_it(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, parent, 0);
+    finish(scene, parent, JOB_FAILED);
+    AfterCount count = look(scene, child);
+    assert_true(after_names(count.unmet, parent));
+    cancel_for(scene, child, count);
+    look(scene, 0);
+    move(scene, parent, JOB_READY, FIELD_RETRY);
+    assert_true(look(scene, child).reopened);
+    wait_again(scene, child, 0);
+    assert_true(scene_must_get(scene, child).flags & JOB_WAITS);
+    look(scene, 0);
+    Op remove = scene_op(OP_REMOVE, parent);
+    assert_int_equal(scene_do(scene, &remove), OP_APPLIED);
+    assert_int_equal(look(scene, child).broken_state, JOB_CANCELLED);
+}
+
+static void one_retried_itself_waits_until_its_parent_is_retried(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, parent, 0);
+    finish(scene, parent, JOB_FAILED);
+    cancel_for(scene, child, look(scene, child));
+    wait_again(scene, child, FIELD_PATIENT);
+    look(scene, 0);
+    assert_true(anyone_waits(scene));
+    move(scene, parent, JOB_READY, FIELD_RETRY);
+    look(scene, 0);
+    Op remove = scene_op(OP_REMOVE, child);
+    assert_int_equal(scene_do(scene, &remove), OP_APPLIED);
+    finish(scene, scene_add_running(scene), JOB_DONE);
+    look(scene, 0);
+}
+
+/* No one can retry it any more. */
+static void a_patient_one_is_shown_when_its_parent_goes(Scene *scene)
+{
+    JobId parent = scene_add_running(scene);
+    JobId child = add_child(scene, AFTER_OK, parent, 0);
+    finish(scene, parent, JOB_FAILED);
+    cancel_for(scene, child, look(scene, child));
+    wait_again(scene, child, FIELD_PATIENT);
+    Op remove = scene_op(OP_REMOVE, parent);
+    assert_int_equal(scene_do(scene, &remove), OP_APPLIED);
+    assert_int_equal(look(scene, child).broken, parent);
 }
 
 /* Exactly as with an id that no job ever had; and whoever of its own tenant waits for it
@@ -494,6 +562,9 @@ const SceneRow scenes_of_links[] = {
     SCENE(parents_that_are_over_or_gone_count_at_once),
     SCENE(a_parent_that_goes_was_cancelled_or_what_it_was),
     SCENE(a_parent_that_runs_again_has_not_ended),
+    SCENE(a_retry_shows_who_fell_with_it),
+    SCENE(one_retried_itself_waits_until_its_parent_is_retried),
+    SCENE(a_patient_one_is_shown_when_its_parent_goes),
     SCENE(jobs_of_another_tenant_are_not_there),
     SCENE(the_version_goes_with_the_attempt),
     SCENE(children_come_in_steps),

@@ -133,13 +133,54 @@ def test_a_parent_that_is_removed_was_cancelled(home, api):
     assert end(api, anyway)["state"] == "done"
 
 
-def test_an_operators_retry(home, api):
-    """A child that fell with its parent runs again without conditions when told to."""
-    parent = run(api, "sh", "-c", "exit 65")
-    child = run(api, "true", after=[parent])
-    assert end(api, child)["state"] == "cancelled"
-    assert api.act(child, "retry")["state"] != "blocked"
-    assert end(api, child)["state"] == "done"
+def broken_chain(home, api, group):
+    """A -> B -> C, each of which writes its name; A fails until the cause is mended."""
+    order, mended = gate(home), gate(home)
+    a = run(api, "sh", "-c", f"test -e {mended} || exit 65; echo A >> {order}", group=group)
+    b = run(api, "sh", "-c", f"sleep 0.2; echo B >> {order}", after=[a], group=group)
+    c = run(api, "sh", "-c", f"echo C >> {order}", after=[b], group=group)
+    assert [end(api, id)["state"] for id in (a, b, c)] == ["failed", "cancelled", "cancelled"]
+    mended.touch()
+    return a, b, c, order
+
+
+def in_order(api, ids, order):
+    for id in ids:
+        api.until(id, states=("done",), seconds=LONG)
+    return order.read_text().split() == ["A", "B", "C"]
+
+
+def test_a_retry_of_all_keeps_the_order(home, api):
+    """The newest first, as operations go: each still runs behind the one before it."""
+    *ids, order = broken_chain(home, api, "dag1")
+    answer = api.request("POST", "/operations", {
+        "action": "retry", "q": "group:dag1 state:failed,cancelled"})
+    assert answer.status == 202 and answer.json()["count"] == 3
+    assert in_order(api, ids, order)
+
+
+def test_a_retry_of_the_first_brings_back_what_fell_with_it(home, api):
+    *ids, order = broken_chain(home, api, "dag2")
+    api.act(ids[0], "retry")
+    assert in_order(api, ids, order)
+
+
+def test_a_retried_child_waits_for_its_parent(home, api):
+    """It is blocked until someone retries that one, too; `without_after` runs it now."""
+    a, b, c, order = broken_chain(home, api, "dag3")
+    assert api.act(b, "retry")["state"] == "blocked"
+    explained = api.request("GET", f"/jobs/{b}/explain").json()
+    assert a in explained["text"], explained
+    assert "retry" in explained["help"], explained
+    answer = api.request("POST", f"/jobs/{c}/retry", {"without_after": True})
+    assert answer.status == 200, answer
+    api.until(c, states=("done",), seconds=LONG)
+    assert order.read_text().split() == ["C"]
+    assert api.job(b)["state"] == "blocked"
+    assert api.request("POST", f"/jobs/{a}/cancel", {"without_after": True}).status == 422
+    api.act(a, "retry")
+    api.until(b, states=("done",), seconds=LONG)
+    assert order.read_text().split() == ["C", "A", "B"]
 
 
 def test_a_held_child(home, api):

@@ -60,7 +60,7 @@ def test_jobs_that_wait_say_for_what(api):
     assert answer["reasons"][1]["help"] == f"pawl queue resume {queue}"
     child = api.add(command=["true"], after=[held])["id"]
     answer = told(api, child, "blocked")
-    assert answer["text"] == f"it waits for job {held}" and words(answer) == ["blocked"]
+    assert answer["text"] == f"it waits for job {held}, which is held" and words(answer) == ["blocked"]
     typed = api.add(type="t" + queue, payload="x")["id"]
     answer = told(api, typed, "blocked")
     assert words(answer) == ["no_handler"] and "pawl handler set" in answer["help"]

@@ -72,8 +72,32 @@ static Call *act_call(Exchange *exchange, Step *then)
     return call;
 }
 
+/* One member of an action's body; false after it refused. */
+static bool read_member(Exchange *exchange, const JsonIn *field, Event *out)
+{
+    bool retry = exchange->route->action == ACT_RETRY;
+    if (retry && slice_is(field->key, "without_after")) {
+        if (field->kind == JSON_IN_BOOL) {
+            out->patch.fields = field->as.truth ? FIELD_ALONE : 0;
+            return true;
+        }
+        exchange_refuse(exchange, "wrong_type", "without_after must be true or false");
+    } else if (!slice_is(field->key, "reason")) {
+        exchange_refuse(exchange, "unknown_field",
+                        retry ? "retry takes nothing but a reason and without_after"
+                              : "an action takes nothing but a reason");
+    } else if (field->kind != JSON_IN_TEXT || field->as.text.bytes > REASON_BYTES_MAX) {
+        exchange_refuse(exchange, "wrong_type", "reason must be a text of up to %d bytes",
+                        REASON_BYTES_MAX);
+    } else {
+        out->reason = field->as.text;
+        return true;
+    }
+    return false;
+}
+
 /* Nothing, {} or {"reason": "..."}. False after it refused. */
-static bool read_reason(Exchange *exchange, Slice *out_reason)
+static bool read_body(Exchange *exchange, Event *out)
 {
     const JsonIn *body = api_body(exchange, &exchange->arena, true);
     if (!body)
@@ -82,31 +106,20 @@ static bool read_reason(Exchange *exchange, Slice *out_reason)
         exchange_refuse(exchange, "wrong_type", "the body must be an object");
         return false;
     }
-    for (const JsonIn *field = json_in_first(body); field; field = field->next) {
-        if (!slice_is(field->key, "reason")) {
-            exchange_refuse(exchange, "unknown_field",
-                            "an action takes nothing but a reason");
+    for (const JsonIn *field = json_in_first(body); field; field = field->next)
+        if (!read_member(exchange, field, out))
             return false;
-        }
-        if (field->kind != JSON_IN_TEXT || field->as.text.bytes > REASON_BYTES_MAX) {
-            exchange_refuse(exchange, "wrong_type",
-                            "reason must be a text of up to %d "
-                            "bytes",
-                            REASON_BYTES_MAX);
-            return false;
-        }
-        *out_reason = field->as.text;
-    }
     return true;
 }
 
 static void act(Exchange *exchange)
 {
-    Slice reason = { NULL, 0 };
-    if (!read_reason(exchange, &reason))
+    Event asked = { 0 };
+    if (!read_body(exchange, &asked))
         return;
     Call *call = act_call(exchange, acted);
-    call->event.reason = reason;
+    call->event.reason = asked.reason;
+    call->event.patch = asked.patch;
     exchange_send(exchange, call);
 }
 

@@ -59,6 +59,10 @@ static void say_blocked(Saying *saying, const ExplainFacts *facts)
     const Job *job = facts->job;
     if (!slice_is(job->reason, "no_handler")) {
         saying->reason = "blocked";
+        if (facts->waited.id) {
+            waited_for_say(&facts->waited, job, &saying->text, &saying->command);
+            return;
+        }
         buf_printf(&saying->text, "it " SLICE_FMT,
                    SLICE_ARG(job->reason.bytes ? job->reason
                                                : SLICE_LITERAL("waits for other jobs")));
@@ -669,6 +673,8 @@ static void read_facts(Call *call, Store *store)
         find_pace(facts, call, store);
     if (call->job.state == JOB_BLOCKED)
         find_handler(facts, call, store);
+    if (!call->err && call->job.state == JOB_BLOCKED && (call->job.flags & JOB_WAITS))
+        call->err = waited_for_find(store, facts->job, &facts->waited, &call->why);
     if (!call->err)
         find_who(facts, call, store);
     if (!call->err && !state_in(call->job.state, STATES_FINAL | STATES_OWNED))

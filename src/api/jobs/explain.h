@@ -4,6 +4,7 @@
 #define API_JOBS_EXPLAIN_H
 
 #include "access/audit_row.h"
+#include "api/jobs/explain_waits.h"
 #include "base/json_out.h"
 #include "core/dispatch/reasons.h"
 #include "http/exchange.h"
@@ -31,6 +32,7 @@ typedef struct ExplainFacts {
     bool ahead_more;       /* at least so many */
     uint64_t pace;         /* jobs of its queue that were started in the last pace_ms, */
     int64_t pace_ms;       /* which begin with the first of them */
+    WaitedFor waited;      /* blocked: the job that it waits for, */
     bool disabled;         /* blocked: its type has a handler, which is switched off */
     uint32_t slot;         /* running: where; 0: not here */
     const Reason *reasons; /* what stands in the way of a waiting job, in order */

@@ -409,6 +409,10 @@ static bool read_own(const JsonIn *field, Operation *out, const char **out_wrong
     } else if (slice_is(field->key, "dry_run")) {
         out->dry_run = field->kind == JSON_IN_BOOL && field->as.truth;
         *out_wrong = field->kind == JSON_IN_BOOL ? NULL : "must be true or false";
+    } else if (slice_is(field->key, "without_after")) {
+        out->patch.fields =
+            field->kind == JSON_IN_BOOL && field->as.truth ? FIELD_ALONE : 0;
+        *out_wrong = field->kind == JSON_IN_BOOL ? NULL : "must be true or false";
     } else {
         return false;
     }
@@ -439,14 +443,18 @@ static bool makes_sense(Exchange *exchange, Operation *operation, const JsonIn *
     const JsonIn *other = json_in_first(others);
     if (!json_in_find(body, "action") || !operation->query.bytes)
         exchange_refuse(exchange, "missing_field", "an operation needs an action and q");
+    else if (json_in_find(body, "without_after") && operation->action != ACT_RETRY)
+        exchange_refuse(exchange, "unknown_field", "without_after goes with retry only");
     else if (operation->action == ACT_PATCH)
         return read_patch(exchange, others, operation);
     else if (other)
-        exchange_refuse(exchange, "unknown_field",
-                        SLICE_FMT " is not known here: action, q, dry_run, reason, and "
-                                  "for set priority, queue, run_at, delay, tags, "
-                                  "max_run_time",
-                        SLICE_ARG(other->key));
+        exchange_refuse(
+            exchange, "unknown_field",
+            SLICE_FMT
+            " is not known here: action, q, dry_run, reason, for "
+            "retry without_after, and for set priority, queue, run_at, delay, tags, "
+            "max_run_time",
+            SLICE_ARG(other->key));
     else
         return true;
     return false;

@@ -13,5 +13,8 @@ int cmd_act(Cli *cli)
     if (strcmp(verb, "rm") == 0)
         return bulk_run(cli, &(Bulk){ .verb = verb, .method = "DELETE", .rest = "" });
     snprintf(rest, sizeof rest, "/%s", verb);
-    return bulk_run(cli, &(Bulk){ .verb = verb, .method = "POST", .rest = rest });
+    Bulk bulk = { .verb = verb, .method = "POST", .rest = rest };
+    if (args_flag(&cli->args, "without-after"))
+        bulk.body = SLICE_LITERAL("{\"without_after\":true}");
+    return bulk_run(cli, &bulk);
 }

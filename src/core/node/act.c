@@ -181,14 +181,24 @@ static JobState state_when_free(Node *node, const Job *job)
 
 /* An operator's retry: counters and window start anew; attempts keep counting, because
  * each has its own record. */
-static void start_over(Node *node, Job *job, Op *op)
+static void start_over(Node *node, const Event *event, Job *job, Op *op)
 {
+    bool was_final = state_in(job->state, STATES_FINAL);
     op->fields |= FIELD_RETRY;
     op->window_from_ms = node->now.wall_ms;
     job->window_from_ms = node->now.wall_ms;
     job->retry_number = 0;
     job->flags &= ~(uint32_t)JOB_LOSSES;
     job->dt_ms = node->now.wall_ms;
+    if (event->patch.fields & FIELD_ALONE) {
+        job->flags &= ~(uint32_t)JOB_WAITS;
+        op->fields |= FIELD_ALONE;
+    } else if (job->after.bytes && was_final) {
+        op->fields |= FIELD_PATIENT;
+        node_after_again(node, job, op);
+    }
+    /* Others may have been cancelled because of it. */
+    node->after_due = node->after_due || was_final;
     op->to = state_when_free(node, job);
 }
 
@@ -216,7 +226,7 @@ static void decide(Node *node, const Event *event, Job *job, Op *op)
         op->to = JOB_READY;
         break;
     case ACT_RETRY:
-        start_over(node, job, op);
+        start_over(node, event, job, op);
         break;
     case ACT_PATCH:
         op->reason = job->reason;
@@ -278,6 +288,9 @@ static bool refuses_patch(Node *node, const Event *event, const Job *job)
 static void act_waiting(Node *node, const Event *event, const Job *loaded)
 {
     JobStates allowed = action_allowed(event->action);
+    if (event->action == ACT_RETRY && (event->patch.fields & FIELD_ALONE) &&
+        (loaded->flags & JOB_WAITS))
+        allowed |= STATE_BIT(JOB_BLOCKED); /* what it waits for is set aside */
     if (node_share_forwards(node, event, loaded))
         return;
     /* One that runs, but not here, is for its own node to act on. */

@@ -31,6 +31,18 @@ void node_after_begin(Node *node, Job *job)
     buf_done(&reason);
 }
 
+/* A job that is retried waits again for its `after`: those that have ended as asked are
+ * seen in a moment. */
+void node_after_again(Node *node, Job *job, Op *op)
+{
+    op->fields |= FIELD_WAITS;
+    op->value = node_keep(node, job->after);
+    job->flags |= JOB_WAITS;
+    node->some_wait = true;
+    node->after_due = true;
+    node->after_number = node->out->number;
+}
+
 void node_after_final(Node *node)
 {
     node->after_due = node->after_due || node->some_wait;
@@ -58,13 +70,37 @@ static Op *move_child(Node *node, const Job *job, JobState to)
     return op;
 }
 
-void node_cancel_waiting(Node *node, const Job *job, Slice reason)
+/* Because of those in `unmet`; empty: for another reason. Both are kept already. */
+static void cancel_child(Node *node, const Job *job, Slice reason, Slice unmet)
 {
     Head head = head_of(job, &node->names);
-    move_child(node, job, JOB_CANCELLED)->reason = reason;
+    Op *op = move_child(node, job, JOB_CANCELLED);
+    op->reason = reason;
+    op->fields = unmet.bytes ? FIELD_BROKEN : 0;
+    op->value = unmet;
     node_unready(node, &head);
     node_changed(node, &head, job->state, JOB_CANCELLED);
     node_final(node, &head, JOB_CANCELLED, reason);
+}
+
+void node_cancel_waiting(Node *node, const Job *job, Slice reason)
+{
+    cancel_child(node, job, reason, (Slice){ NULL, 0 });
+}
+
+/* One because of which it was cancelled runs again: so may this one. Whoever was
+ * cancelled because of this one is looked at next. */
+static void revive_child(Node *node, const Job *loaded)
+{
+    Job job = *loaded;
+    Op *op = move_child(node, loaded, JOB_BLOCKED);
+    op->fields = FIELD_RETRY;
+    op->window_from_ms = node->now.wall_ms;
+    op->dt_ms = job.dt_ms = TIME_WALL_MAX_MS;
+    op->reason = SLICE_LITERAL(REASON_AFTER);
+    node_after_again(node, &job, op);
+    Head head = head_of(&job, &node->names);
+    node_changed(node, &head, JOB_CANCELLED, JOB_BLOCKED);
 }
 
 /* It may run: its place in the order and its retry window begin now, or when it is due.
@@ -113,7 +149,8 @@ static void judge_child(Node *node, const Job *job, const AfterCount *count)
     Slice reason = node_keep(node, buf_slice(&text));
     buf_done(&text);
     if (count->broken) {
-        node_cancel_waiting(node, job, reason); /* it can never run as asked */
+        /* It can never run as asked. */
+        cancel_child(node, job, reason, node_keep(node, count->unmet));
     } else if (!count->pending) {
         free_child(node, job);
     } else {
@@ -139,6 +176,8 @@ void node_after_loaded(Node *node, const Event *answer)
             again = true;
         else if (waits)
             judge_child(node, job, &answer->after[i]);
+        else if (job->state == JOB_CANCELLED && answer->after[i].reopened)
+            revive_child(node, job);
     }
     node->after_due = node->after_due || again || answer->more;
     if (again)

@@ -51,7 +51,7 @@ static void a_condition_that_cannot_be_met_cancels(void **state)
     assert_int_equal(rig_state(rig, grandchild), JOB_CANCELLED);
     assert_int_equal(rig_state(rig, on_fail), JOB_RUNNING);
     assert_int_equal(rig_state(rig, on_any), JOB_RUNNING);
-    assert_int_equal(rig->wait_count, 0);
+    assert_int_equal(rig->wait_count, 2); /* kept for a retry of what broke them */
     rig_close(rig);
 }
 
@@ -149,7 +149,7 @@ static void a_store_that_fails_is_asked_again(void **state)
     rig_close(rig);
 }
 
-static void an_operators_retry_runs_without_conditions(void **state)
+static void a_retried_job_waits_for_its_parents_again(void **state)
 {
     (void)state;
     Rig *rig = rig_open(NULL);
@@ -158,7 +158,102 @@ static void an_operators_retry_runs_without_conditions(void **state)
     rig_exit(rig, parent, 65);
     assert_int_equal(rig_state(rig, child), JOB_CANCELLED);
     assert_int_equal(rig_act(rig, child, ACT_RETRY), ERR_OK);
+    rig_wait(rig, 1000);
+    assert_int_equal(rig_state(rig, child), JOB_BLOCKED); /* someone may retry that one */
+    assert_int_equal(rig_act(rig, parent, ACT_RETRY), ERR_OK);
+    assert_int_equal(rig_state(rig, child), JOB_BLOCKED);
+    rig_exit(rig, parent, 0);
     assert_int_equal(rig_state(rig, child), JOB_RUNNING);
+    rig_exit(rig, child, 65);
+    assert_int_equal(rig_act(rig, child, ACT_RETRY), ERR_OK);
+    assert_int_equal(rig_state(rig, child), JOB_RUNNING); /* its parent is done */
+    rig_close(rig);
+}
+
+static void a_retry_can_set_the_conditions_aside(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId parent = rig_add_default(rig);
+    JobId child = add_after(rig, AFTER_OK, parent, 0);
+    rig_exit(rig, parent, 65);
+    Event alone = { .kind = EVENT_ACT, .id = child, .action = ACT_RETRY };
+    alone.patch.fields = FIELD_ALONE;
+    assert_int_equal(rig_send(rig, alone), ERR_OK);
+    assert_int_equal(rig_state(rig, child), JOB_RUNNING);
+    assert_int_equal(rig->wait_count, 0);
+    JobId second = rig_add_default(rig);
+    JobId waiting = add_after(rig, AFTER_OK, second, 0);
+    assert_int_equal(rig_act(rig, waiting, ACT_RETRY), ERR_CONFLICT);
+    alone.id = waiting;
+    assert_int_equal(rig_send(rig, alone), ERR_OK);
+    assert_int_equal(rig_state(rig, waiting), JOB_READY);
+    rig_close(rig);
+}
+
+/* Retrying the first is enough, and each runs behind the one that it waits for. */
+static void what_fell_with_a_job_comes_back_with_it(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId a = rig_add_default(rig);
+    JobId b = add_after(rig, AFTER_OK, a, 0);
+    JobId c = add_after(rig, AFTER_OK, b, 0);
+    JobId mended = add_after(rig, AFTER_OK, b, 0);
+    rig_act(rig, mended, ACT_CANCEL); /* by a person: it stays so */
+    rig_exit(rig, a, 65);
+    assert_int_equal(rig_state(rig, c), JOB_CANCELLED);
+    assert_int_equal(rig_act(rig, a, ACT_RETRY), ERR_OK);
+    rig_wait(rig, 1);
+    assert_int_equal(rig_state(rig, b), JOB_BLOCKED);
+    assert_int_equal(rig_state(rig, c), JOB_BLOCKED);
+    rig_exit(rig, a, 0);
+    assert_int_equal(rig_state(rig, b), JOB_RUNNING);
+    assert_int_equal(rig_state(rig, c), JOB_BLOCKED);
+    rig_exit(rig, b, 0);
+    assert_int_equal(rig_state(rig, c), JOB_RUNNING);
+    assert_int_equal(rig_state(rig, mended), JOB_CANCELLED);
+    rig_close(rig);
+}
+
+static void what_comes_back_falls_again_if_the_retry_fails(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId a = rig_add_default(rig);
+    JobId b = add_after(rig, AFTER_OK, a, 0);
+    JobId c = add_after(rig, AFTER_OK, b, 0);
+    for (int i = 0; i < 3; i++) {
+        rig_exit(rig, a, 65);
+        rig_wait(rig, 1);
+        assert_int_equal(rig_state(rig, b), JOB_CANCELLED);
+        assert_int_equal(rig_state(rig, c), JOB_CANCELLED);
+        assert_int_equal(rig_act(rig, a, ACT_RETRY), ERR_OK);
+        rig_wait(rig, 1);
+        assert_int_equal(rig_state(rig, c), JOB_BLOCKED);
+    }
+    rig_close(rig);
+}
+
+/* As an operation does it: the newest first. */
+static void a_chain_retried_from_its_end_keeps_its_order(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    JobId a = rig_add_default(rig);
+    JobId b = add_after(rig, AFTER_OK, a, 0);
+    JobId c = add_after(rig, AFTER_OK, b, 0);
+    rig_exit(rig, a, 65);
+    assert_int_equal(rig_act(rig, c, ACT_RETRY), ERR_OK);
+    assert_int_equal(rig_act(rig, b, ACT_RETRY), ERR_OK);
+    assert_int_equal(rig_act(rig, a, ACT_RETRY), ERR_OK);
+    rig_wait(rig, 1);
+    assert_int_equal(rig_state(rig, a), JOB_RUNNING);
+    assert_int_equal(rig_state(rig, b), JOB_BLOCKED);
+    assert_int_equal(rig_state(rig, c), JOB_BLOCKED);
+    rig_exit(rig, a, 0);
+    rig_exit(rig, b, 0);
+    assert_int_equal(rig_state(rig, c), JOB_RUNNING);
     rig_close(rig);
 }
 
@@ -238,7 +333,11 @@ int main(void)
         cmocka_unit_test(a_held_child_stays_held_and_runs_when_released),
         cmocka_unit_test(a_restart_looks_again),
         cmocka_unit_test(a_store_that_fails_is_asked_again),
-        cmocka_unit_test(an_operators_retry_runs_without_conditions),
+        cmocka_unit_test(a_retried_job_waits_for_its_parents_again),
+        cmocka_unit_test(a_retry_can_set_the_conditions_aside),
+        cmocka_unit_test(what_fell_with_a_job_comes_back_with_it),
+        cmocka_unit_test(what_comes_back_falls_again_if_the_retry_fails),
+        cmocka_unit_test(a_chain_retried_from_its_end_keeps_its_order),
         cmocka_unit_test(a_handler_frees_no_one_who_waits_for_a_job),
         cmocka_unit_test(a_time_set_while_it_waits_counts_when_it_is_free),
         cmocka_unit_test(who_uses_no_after_is_not_asked_about),

@@ -65,7 +65,8 @@ void node_controller(Node *node); /* takes, renews or gives back the lock */
 bool node_controls(const Node *node);
 /* node/after.c */
 void node_after_begin(Node *node, Job *job); /* a new job that waits for others */
-void node_after_final(Node *node);           /* a job became final */
+void node_after_again(Node *node, Job *job, Op *op);
+void node_after_final(Node *node); /* a job became final */
 void node_ask_after(Node *node);
 void node_after_loaded(Node *node, const Event *answer);
 void node_after_due(Node *node, const Job *job);

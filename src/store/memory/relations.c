@@ -33,6 +33,15 @@ static Entry *find_by_id(const SortedMap *table, JobId id)
 
 /* --- Who waits for whom ------------------------------------------------------------ */
 
+static bool some_wait(const Memory *memory)
+{
+    const SortedMap *waits = &memory->tables[TABLE_WAITS];
+    for (size_t i = 0; i < waits->count; i++)
+        if (!(get_number(waits->items[i].key.data) & AFTER_FOREIGN))
+            return true;
+    return false;
+}
+
 static bool anyone_waits_for(const Memory *memory, JobId parent)
 {
     const SortedMap *waits = &memory->tables[TABLE_WAITS];
@@ -58,7 +67,25 @@ static void drop_ended(Memory *memory, JobId parent)
         sorted_map_remove(ended, entry);
 }
 
-static void add_waits(Memory *memory, const Job *job)
+static void add_row(Memory *memory, JobId parent, JobId child, int32_t cond)
+{
+    PairKey key;
+    put_number(key.bytes, parent);
+    put_number(key.bytes + 8, child);
+    Slice at = slice_of(key.bytes, sizeof key.bytes);
+    if (!sorted_map_find(&memory->tables[TABLE_WAITS], at))
+        sorted_map_put(&memory->tables[TABLE_WAITS], at, (Slice){ NULL, 0 }, cond);
+}
+
+static void add_broken(Memory *memory, JobId child, Slice list)
+{
+    AfterItem item;
+    while (after_next(&list, &item))
+        add_row(memory, after_broke(item.id), child, AFTER_BROKE);
+}
+
+/* `fields`: of the move that makes it wait; 0: it is new. */
+static void add_waits(Memory *memory, const Job *job, uint32_t fields)
 {
     Slice rest = job->after;
     AfterItem item;
@@ -71,13 +98,10 @@ static void add_waits(Memory *memory, const Job *job)
             item.id |= AFTER_FOREIGN;
             state = STATE_GONE;
         }
-        PairKey key;
-        put_number(key.bytes, item.id);
-        put_number(key.bytes + 8, job->id);
-        Slice at = slice_of(key.bytes, sizeof key.bytes);
-        if (!sorted_map_find(&memory->tables[TABLE_WAITS], at))
-            sorted_map_put(&memory->tables[TABLE_WAITS], at, (Slice){ NULL, 0 }, item.on);
-        if (state == STATE_GONE || state_in((JobState)state, STATES_FINAL))
+        bool over;
+        item = after_begin(item, state, fields, job->attempt > 0, &over);
+        add_row(memory, item.id, job->id, (int32_t)item.on);
+        if (over)
             put_ended(memory, item.id, state);
     }
 }
@@ -100,23 +124,20 @@ static void settle(Memory *memory, JobId child, const Slice *list)
 
 static AfterCount count_after(const Memory *memory, JobId child, Arena *arena)
 {
-    AfterCount count = { 0 };
-    Buf met = { 0 };
+    AfterTally tally = { 0 };
     const SortedMap *waits = &memory->tables[TABLE_WAITS];
     for (size_t i = 0; i < waits->count; i++) {
         const Entry *wait = &waits->items[i];
         JobId parent = get_number(wait->key.data);
-        AfterItem item = { (AfterOn)wait->number, after_id(parent) };
         const Entry *ended = find_by_id(&memory->tables[TABLE_ENDED], parent);
-        if (get_number(wait->key.data + 8) != child)
-            continue;
-        after_count(&count, item, ended != NULL, ended ? (int32_t)ended->number : 0);
-        if (ended && after_met(item.on, (int32_t)ended->number))
-            after_add(&met, item);
+        AfterRow row = { .parent = parent,
+                         .cond = (int32_t)wait->number,
+                         .ended = ended != NULL,
+                         .state = ended ? (int32_t)ended->number : 0 };
+        if (get_number(wait->key.data + 8) == child)
+            after_tally(&tally, &row);
     }
-    count.met = slice_copy(arena, buf_slice(&met));
-    buf_done(&met);
-    return count;
+    return after_tallied(&tally, arena);
 }
 
 static bool given(const Loaded *out, JobId id)
@@ -131,7 +152,7 @@ void memory_load_after(Memory *memory, const Load *load, Loaded *out)
 {
     const SortedMap *waits = &memory->tables[TABLE_WAITS];
     uint32_t seen = 0;
-    if (waits->count)
+    if (some_wait(memory))
         out->value = slice_copy(&out->arena, SLICE_LITERAL("some"));
     out->after = arena_take(&out->arena, (waits->count + 1) * sizeof *out->after);
     for (size_t i = 0; i < waits->count; i++) {
@@ -296,7 +317,18 @@ void memory_added(Memory *memory, const Job *job)
         count_group(memory, job, job->state, 1);
     take_keys(memory, job);
     if (job->flags & JOB_WAITS)
-        add_waits(memory, job);
+        add_waits(memory, job, 0);
+}
+
+static void change_waits(Memory *memory, const Job *job, const Op *op, uint32_t had)
+{
+    AfterSteps steps = after_steps(job, op, had);
+    if (steps.settles_all || steps.settles_listed)
+        settle(memory, job->id, steps.settles_all ? NULL : &op->value);
+    if (steps.breaks)
+        add_broken(memory, job->id, op->value);
+    if (steps.waits)
+        add_waits(memory, job, op->fields);
 }
 
 void memory_changed(Memory *memory, const Op *op, const Job *was, const Job *job)
@@ -307,10 +339,9 @@ void memory_changed(Memory *memory, const Op *op, const Job *was, const Job *job
         put_ended(memory, job->id, (int32_t)job->state);
     if (was_final && !final)
         drop_ended(memory, job->id);
-    if ((was->flags & JOB_WAITS) && (final || op->kind == OP_MOVE))
-        if (final || (op->fields & (FIELD_MET | FIELD_FREED)))
-            settle(memory, job->id,
-                   final || (op->fields & FIELD_FREED) ? NULL : &op->value);
+    if (was_final && !final && anyone_waits_for(memory, after_broke(job->id)))
+        put_ended(memory, after_broke(job->id), STATE_REOPENED);
+    change_waits(memory, job, op, was->flags);
     if (job->group.bytes && job->state != was->state) {
         count_group(memory, job, was->state, -1);
         count_group(memory, job, job->state, 1);
@@ -325,9 +356,10 @@ void memory_changed(Memory *memory, const Op *op, const Job *was, const Job *job
 
 void memory_removed(Memory *memory, const Job *job)
 {
-    if (!state_in(job->state, STATES_FINAL) && anyone_waits_for(memory, job->id))
-        put_ended(memory, job->id, JOB_CANCELLED);
-    if (job->flags & JOB_WAITS)
+    bool final = state_in(job->state, STATES_FINAL);
+    if (anyone_waits_for(memory, job->id))
+        put_ended(memory, job->id, final ? (int32_t)job->state : JOB_CANCELLED);
+    if (job->after.bytes)
         settle(memory, job->id, NULL);
     if (job->group.bytes)
         count_group(memory, job, job->state, -1);

@@ -573,7 +573,9 @@ static void load_after(Loading *in)
             "FROM (SELECT parent FROM pawl.job_ended ORDER BY parent LIMIT $1) e"
             " CROSS JOIN LATERAL (SELECT child FROM pawl.job_wait"
             " WHERE parent = e.parent AND ($2::int8 IS NULL OR EXISTS(SELECT 1"
-            " FROM pawl.job_live j WHERE j.id = child AND j.owner = $2::int8))"
+            " FROM pawl.job_live j WHERE j.id = child AND j.owner = $2::int8"
+            " UNION ALL SELECT 1"
+            " FROM pawl.job_dead d WHERE d.id = child AND d.owner = $2::int8))"
             " ORDER BY child LIMIT $1) w ORDER BY e.parent, w.child LIMIT $1");
     int rows = result ? PQntuples(result) : 0;
     if (limit && rows > (int)limit) {

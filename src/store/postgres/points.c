@@ -108,22 +108,25 @@ static void want_added(Wanted *wanted, JobId id)
         seen->last_id = id;
 }
 
-static void want_parents(Wanted *wanted, const Job *job)
+static void want_parents(Wanted *wanted, Slice after)
 {
-    Slice rest = job->after;
     AfterItem item;
-    if (!(job->flags & JOB_WAITS))
-        return;
-    while (after_next(&rest, &item)) {
+    while (after_next(&after, &item)) {
         array_int(&wanted->ids, (int64_t)item.id);
         array_int(&wanted->parents, (int64_t)item.id);
     }
 }
 
+static void want_parents_of(Wanted *wanted, const Job *job)
+{
+    if (job->flags & JOB_WAITS)
+        want_parents(wanted, job->after);
+}
+
 static void want_lines(Wanted *wanted, const Op *op, uint32_t node)
 {
     uint64_t lines = op->count ? op->count : lines_count(op->body);
-    want_parents(wanted, op->job);
+    want_parents_of(wanted, op->job);
     for (uint64_t k = 0; k < lines; k++)
         want_added(wanted, id_from_count(op->first + k, (uint16_t)node));
 }
@@ -133,15 +136,19 @@ static void want(Wanted *wanted, const Op *op, uint32_t node)
     switch (op->kind) {
     case OP_ADD:
         want_added(wanted, op->job->id);
-        want_parents(wanted, op->job);
+        want_parents_of(wanted, op->job);
         return;
     case OP_ADD_LINES:
         want_lines(wanted, op, node);
         return;
+    case OP_MOVE:
+        if (op->fields & FIELD_WAITS)
+            want_parents(wanted, op->value);
+        array_int(&wanted->ids, (int64_t)op->id);
+        return;
     case OP_CLAIM:
     case OP_PROGRESS:
     case OP_FINISH:
-    case OP_MOVE:
     case OP_PAUSE:
     case OP_REMOVE:
     case OP_GIVE:

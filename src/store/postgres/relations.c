@@ -24,8 +24,8 @@ typedef struct PgGroup {
 
 bool pglinks_any(Postgres *pg)
 {
-    PGresult *result =
-        link_query(&pg->link, "SELECT 1 FROM pawl.job_wait LIMIT 1", &pg->params);
+    PGresult *result = link_query(
+        &pg->link, "SELECT 1 FROM pawl.job_wait WHERE parent >= 0 LIMIT 1", &pg->params);
     bool any = result && PQntuples(result) > 0;
     PQclear(result);
     return any;
@@ -45,7 +45,25 @@ static void ended(Postgres *pg, JobId parent, JobState state)
     wait_change(pg, WAIT_ENDED_IF, parent, 0, (int32_t)state);
 }
 
-static void add_waits(Postgres *pg, const Job *job)
+static void add_broken(Postgres *pg, JobId child, Slice list)
+{
+    AfterItem item;
+    while (after_next(&list, &item))
+        wait_change(pg, WAIT_ADD, after_broke(item.id), child, AFTER_BROKE);
+    pg->links.adds_waits = true;
+}
+
+/* It is not over any more: no one may go by its end; whoever was cancelled because of it
+ * is to be looked at. */
+static void reopened(Postgres *pg, JobId id)
+{
+    wait_change(pg, WAIT_REOPENED, id, 0, 0);
+    wait_change(pg, WAIT_ENDED_IF, after_broke(id), 0, STATE_REOPENED);
+    pg->links.adds_waits = true;
+}
+
+/* `fields`: of the move that makes it wait; 0: it is new. */
+static void add_waits(Postgres *pg, const Job *job, uint32_t fields)
 {
     Slice rest = job->after;
     AfterItem item;
@@ -58,8 +76,10 @@ static void add_waits(Postgres *pg, const Job *job)
             item.id |= AFTER_FOREIGN;
             state = STATE_GONE;
         }
+        bool over;
+        item = after_begin(item, state, fields, job->attempt > 0, &over);
         wait_change(pg, WAIT_ADD, item.id, job->id, (int32_t)item.on);
-        if (state == STATE_GONE || state_in((JobState)state, STATES_FINAL))
+        if (over)
             wait_change(pg, WAIT_ENDED, item.id, 0, state);
     }
     pg->links.adds_waits = true;
@@ -79,8 +99,7 @@ static void settle(Postgres *pg, JobId child, const Slice *list)
 
 AfterCount pglinks_after(Postgres *pg, JobId child, Arena *arena)
 {
-    AfterCount count = { 0 };
-    Buf met = { 0 };
+    AfterTally tally = { 0 };
     param_int(&pg->params, (int64_t)child);
     PGresult *result = link_query(
         &pg->link,
@@ -90,18 +109,14 @@ AfterCount pglinks_after(Postgres *pg, JobId child, Arena *arena)
         &pg->params);
     int rows = result ? PQntuples(result) : 0;
     for (int i = 0; i < rows; i++) {
-        AfterItem item = { .id = after_id((JobId)field_int(result, i, 0)),
-                           .on = (AfterOn)field_int(result, i, 1) };
-        bool over = field_int(result, i, 2) != 0;
-        int32_t state = (int32_t)field_int(result, i, 3);
-        after_count(&count, item, over, state);
-        if (over && after_met(item.on, state))
-            after_add(&met, item);
+        AfterRow row = { .parent = (JobId)field_int(result, i, 0),
+                         .cond = (int32_t)field_int(result, i, 1),
+                         .ended = field_int(result, i, 2) != 0,
+                         .state = (int32_t)field_int(result, i, 3) };
+        after_tally(&tally, &row);
     }
     PQclear(result);
-    count.met = slice_copy(arena, buf_slice(&met));
-    buf_done(&met);
-    return count;
+    return after_tallied(&tally, arena);
 }
 
 /* --- Groups
@@ -275,7 +290,18 @@ void pglinks_added(Postgres *pg, const Job *job)
         count_group(pg, job, job->state, 1);
     take_keys(pg, job);
     if (job->flags & JOB_WAITS)
-        add_waits(pg, job);
+        add_waits(pg, job, 0);
+}
+
+static void change_waits(Postgres *pg, const Job *job, const Op *op, uint32_t had)
+{
+    AfterSteps steps = after_steps(job, op, had);
+    if (steps.settles_all || steps.settles_listed)
+        settle(pg, job->id, steps.settles_all ? NULL : &op->value);
+    if (steps.breaks)
+        add_broken(pg, job->id, op->value);
+    if (steps.waits)
+        add_waits(pg, job, op->fields);
 }
 
 void pglinks_changed(Postgres *pg, PgHeld *held, const Op *op, const Job *was)
@@ -286,13 +312,11 @@ void pglinks_changed(Postgres *pg, PgHeld *held, const Op *op, const Job *was)
     if (final && !was_final)
         ended(pg, job->id, job->state);
     else if (was_final && !final)
-        wait_change(pg, WAIT_REOPENED, job->id, 0, 0);
+        reopened(pg, job->id);
     if (!(was->flags & (JOB_LINKED | JOB_MERGES)))
         return;
     pgrow_open(&held->saved, &pg->link);
-    if ((was->flags & JOB_WAITS) && (final || op->kind == OP_MOVE))
-        if (final || (op->fields & (FIELD_MET | FIELD_FREED)))
-            settle(pg, job->id, final || (op->fields & FIELD_FREED) ? NULL : &op->value);
+    change_waits(pg, job, op, was->flags);
     if (job->group.bytes && job->state != was->state) {
         count_group(pg, job, was->state, -1);
         count_group(pg, job, job->state, 1);
@@ -308,13 +332,15 @@ void pglinks_changed(Postgres *pg, PgHeld *held, const Op *op, const Job *was)
 void pglinks_removed(Postgres *pg, PgHeld *held)
 {
     const Job *job = &held->saved.row.job;
-    if (!state_in(job->state, STATES_FINAL))
-        ended(pg, job->id, JOB_CANCELLED);
+    bool final = state_in(job->state, STATES_FINAL);
+    ended(pg, job->id, final ? job->state : JOB_CANCELLED);
     if (!(job->flags & (JOB_LINKED | JOB_MERGES)))
         return;
     pgrow_open(&held->saved, &pg->link);
-    if (job->flags & JOB_WAITS)
+    if (job->after.bytes) {
         settle(pg, job->id, NULL);
+        pg->links.adds_waits = true;
+    }
     if (job->group.bytes)
         count_group(pg, job, job->state, -1);
     for (unsigned kind = 0; kind < UNIQUE_KINDS; kind++)

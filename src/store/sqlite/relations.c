@@ -33,12 +33,10 @@ static void put_ended(Db *db, JobId parent, int32_t state)
     db_run(db, stmt);
 }
 
-/* The job is over: whoever waits for it is to be looked at. */
-static void ended(Sqlite *sqlite, JobId parent, int32_t state)
+/* Whoever has a row with this parent is to be looked at. */
+static void look_at(Sqlite *sqlite, JobId parent, int32_t state)
 {
     Db *db = &sqlite->db;
-    if (!links_any(sqlite))
-        return;
     sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_FOR);
     sqlite3_bind_int64(stmt, 1, (int64_t)parent);
     bool anyone = db_row(db, stmt);
@@ -47,7 +45,40 @@ static void ended(Sqlite *sqlite, JobId parent, int32_t state)
         put_ended(db, parent, state);
 }
 
-static void add_waits(Sqlite *sqlite, const Job *job)
+/* The job is over: whoever waits for it is to be looked at. */
+static void ended(Sqlite *sqlite, JobId parent, JobState state)
+{
+    if (links_any(sqlite))
+        look_at(sqlite, parent, (int32_t)state);
+}
+
+/* It is not over any more: no one may go by its end; whoever was cancelled because of it
+ * is to be looked at. */
+static void reopened(Sqlite *sqlite, JobId id)
+{
+    if (links_any(sqlite))
+        run_by_id(&sqlite->db, SQL_ENDED_REMOVE, id);
+    look_at(sqlite, after_broke(id), STATE_REOPENED);
+}
+
+static void add_row(Db *db, JobId parent, JobId child, int32_t cond)
+{
+    sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_ADD);
+    sqlite3_bind_int64(stmt, 1, (int64_t)parent);
+    sqlite3_bind_int64(stmt, 2, (int64_t)child);
+    sqlite3_bind_int64(stmt, 3, cond);
+    db_run(db, stmt);
+}
+
+static void add_broken(Db *db, JobId child, Slice list)
+{
+    AfterItem item;
+    while (after_next(&list, &item))
+        add_row(db, after_broke(item.id), child, AFTER_BROKE);
+}
+
+/* `fields`: of the move that makes it wait; 0: it is new. */
+static void add_waits(Sqlite *sqlite, const Job *job, uint32_t fields)
 {
     Db *db = &sqlite->db;
     Slice rest = job->after;
@@ -61,27 +92,18 @@ static void add_waits(Sqlite *sqlite, const Job *job)
             item.id |= AFTER_FOREIGN;
             state = STATE_GONE;
         }
-        sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_ADD);
-        sqlite3_bind_int64(stmt, 1, (int64_t)item.id);
-        sqlite3_bind_int64(stmt, 2, (int64_t)job->id);
-        sqlite3_bind_int64(stmt, 3, item.on);
-        db_run(db, stmt);
-        if (state == STATE_GONE || state_in((JobState)state, STATES_FINAL))
+        bool over;
+        item = after_begin(item, state, fields, job->attempt > 0, &over);
+        add_row(db, item.id, job->id, (int32_t)item.on);
+        if (over)
             put_ended(db, item.id, state);
     }
     sqlite->some_wait = true;
     sqlite->waits_known = true;
 }
 
-typedef struct WaitRow {
-    JobId parent; /* as it is stored: perhaps with AFTER_FOREIGN */
-    AfterItem item;
-    bool ended;
-    int32_t state;
-} WaitRow;
-
 typedef struct WaitRows {
-    WaitRow *items;
+    AfterRow *items;
     size_t count;
     size_t capacity;
 } WaitRows;
@@ -92,12 +114,10 @@ static WaitRows waits_of(Sqlite *sqlite, JobId child)
     sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_WAITS_OF);
     sqlite3_bind_int64(stmt, 1, (int64_t)child);
     while (db_row(&sqlite->db, stmt)) {
-        JobId parent = (JobId)sqlite3_column_int64(stmt, 0);
-        WaitRow row = { .parent = parent,
-                        .item.id = after_id(parent),
-                        .item.on = (AfterOn)sqlite3_column_int(stmt, 1),
-                        .ended = sqlite3_column_int(stmt, 2) != 0,
-                        .state = sqlite3_column_int(stmt, 3) };
+        AfterRow row = { .parent = (JobId)sqlite3_column_int64(stmt, 0),
+                         .cond = sqlite3_column_int(stmt, 1),
+                         .ended = sqlite3_column_int(stmt, 2) != 0,
+                         .state = sqlite3_column_int(stmt, 3) };
         MEM_PUSH(rows.items, rows.count, rows.capacity) = row;
     }
     return rows;
@@ -105,19 +125,12 @@ static WaitRows waits_of(Sqlite *sqlite, JobId child)
 
 AfterCount links_after(Sqlite *sqlite, JobId child, Arena *arena)
 {
-    AfterCount count = { 0 };
-    Buf met = { 0 };
+    AfterTally tally = { 0 };
     WaitRows rows = waits_of(sqlite, child);
-    for (size_t i = 0; i < rows.count; i++) {
-        const WaitRow *row = &rows.items[i];
-        after_count(&count, row->item, row->ended, row->state);
-        if (row->ended && after_met(row->item.on, row->state))
-            after_add(&met, row->item);
-    }
-    count.met = slice_copy(arena, buf_slice(&met));
-    buf_done(&met);
+    for (size_t i = 0; i < rows.count; i++)
+        after_tally(&tally, &rows.items[i]);
     mem_free(rows.items);
-    return count;
+    return after_tallied(&tally, arena);
 }
 
 /* Of those that the child waits for the listed ones; no list: all. */
@@ -126,7 +139,7 @@ static void settle(Sqlite *sqlite, JobId child, const Slice *list)
     Db *db = &sqlite->db;
     WaitRows rows = waits_of(sqlite, child);
     for (size_t i = 0; i < rows.count; i++) {
-        if (list && !after_names(*list, rows.items[i].item.id))
+        if (list && !after_names(*list, after_id(rows.items[i].parent)))
             continue;
         sqlite3_stmt *stmt = db_statement(db, SQL_WAIT_REMOVE);
         sqlite3_bind_int64(stmt, 1, (int64_t)rows.items[i].parent);
@@ -280,7 +293,18 @@ void links_added(Sqlite *sqlite, const Job *job)
         count_group(&sqlite->db, job, job->state, 1);
     take_keys(sqlite, job);
     if (job->flags & JOB_WAITS)
-        add_waits(sqlite, job);
+        add_waits(sqlite, job, 0);
+}
+
+static void change_waits(Sqlite *sqlite, const Job *job, const Op *op, uint32_t had)
+{
+    AfterSteps steps = after_steps(job, op, had);
+    if (steps.settles_all || steps.settles_listed)
+        settle(sqlite, job->id, steps.settles_all ? NULL : &op->value);
+    if (steps.breaks)
+        add_broken(&sqlite->db, job->id, op->value);
+    if (steps.waits)
+        add_waits(sqlite, job, op->fields);
 }
 
 void links_changed(Sqlite *sqlite, Held *held, const Op *op, const Job *was)
@@ -289,16 +313,13 @@ void links_changed(Sqlite *sqlite, Held *held, const Op *op, const Job *was)
     bool final = state_in(job->state, STATES_FINAL);
     bool was_final = state_in(was->state, STATES_FINAL);
     if (final && !was_final)
-        ended(sqlite, job->id, (int32_t)job->state);
-    else if (was_final && !final && links_any(sqlite))
-        run_by_id(&sqlite->db, SQL_ENDED_REMOVE, job->id);
+        ended(sqlite, job->id, job->state);
+    else if (was_final && !final)
+        reopened(sqlite, job->id);
     if (!(was->flags & (JOB_LINKED | JOB_MERGES)))
         return;
     row_columns_open(&held->saved, &sqlite->db);
-    if ((was->flags & JOB_WAITS) && (final || op->kind == OP_MOVE))
-        if (final || (op->fields & (FIELD_MET | FIELD_FREED)))
-            settle(sqlite, job->id,
-                   final || (op->fields & FIELD_FREED) ? NULL : &op->value);
+    change_waits(sqlite, job, op, was->flags);
     if (job->group.bytes && job->state != was->state) {
         count_group(&sqlite->db, job, was->state, -1);
         count_group(&sqlite->db, job, job->state, 1);
@@ -314,12 +335,12 @@ void links_changed(Sqlite *sqlite, Held *held, const Op *op, const Job *was)
 void links_removed(Sqlite *sqlite, Held *held)
 {
     const Job *job = &held->saved.row.job;
-    if (!state_in(job->state, STATES_FINAL))
-        ended(sqlite, job->id, JOB_CANCELLED);
+    bool final = state_in(job->state, STATES_FINAL);
+    ended(sqlite, job->id, final ? job->state : JOB_CANCELLED);
     if (!(job->flags & (JOB_LINKED | JOB_MERGES)))
         return;
     row_columns_open(&held->saved, &sqlite->db);
-    if (job->flags & JOB_WAITS)
+    if (job->after.bytes)
         settle(sqlite, job->id, NULL);
     if (job->group.bytes)
         count_group(&sqlite->db, job, job->state, -1);

@@ -161,7 +161,7 @@ static const char *const texts[SQL_STATEMENTS] = {
                     " AND at >= ?1 ORDER BY span, at, tenant, queue, type, priority",
     [SQL_ROLLUPS_OLD] = "SELECT * FROM rollup WHERE span = ?1 AND at < ?2",
     [SQL_ROLLUPS_REMOVE] = "DELETE FROM rollup WHERE span = ?1 AND at < ?2",
-    [SQL_WAIT_ANY] = "SELECT 1 FROM job_wait LIMIT 1",
+    [SQL_WAIT_ANY] = "SELECT 1 FROM job_wait WHERE parent >= 0 LIMIT 1",
     [SQL_WAIT_ADD] = "INSERT OR IGNORE INTO job_wait(parent, child, cond)"
                      " VALUES(?1, ?2, ?3)",
     [SQL_WAIT_FOR] = "SELECT 1 FROM job_wait WHERE parent = ?1 LIMIT 1",
