@@ -233,8 +233,8 @@ static void check_rejected(World *world, Machine *machine, const Job *job, const
         job->retry_window_ms ? job->retry_window_ms : settings->retry_window_ms;
     int64_t delay_ms =
         job->retry_delay_ms ? job->retry_delay_ms : settings->retry_delay_max_ms;
-    if (window_ms >= 0 &&
-        op->at_ms + delay_ms * 11 / 10 > job->window_from_ms + window_ms)
+    int64_t from_ms = job->retry_number ? job->window_from_ms : op->at_ms;
+    if (window_ms >= 0 && op->at_ms + delay_ms * 11 / 10 > from_ms + window_ms)
         return;
     violate(world, "I6", "%s is rejected after %u of %d retries", id_text(job->id, id),
             job->retry_number, job->max_retries);

@@ -90,6 +90,8 @@ static void store_finish(Rig *rig, Job *job, const Op *op)
     job->finished_ms = op->at_ms;
     job->outcome = op->outcome;
     job->retry_number = op->retry_number;
+    if (op->window_from_ms)
+        job->window_from_ms = op->window_from_ms;
     job->error = slice_copy(&rig->arena, op->error);
     job->reason = slice_copy(&rig->arena, op->reason);
     job->message = slice_copy(&rig->arena, op->message);

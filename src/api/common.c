@@ -120,6 +120,26 @@ const JsonIn *api_body(Exchange *exchange, Arena *arena, bool optional)
     return NULL;
 }
 
+Slice api_trace(const Exchange *exchange)
+{
+    static const uint8_t parts[] = { 2, 32, 16, 2 }; /* hexadecimal digits */
+    Slice trace = exchange_header(exchange, "Traceparent");
+    Slice rest = trace;
+    for (size_t i = 0; i < sizeof parts; i++) {
+        Slice part = slice_cut(&rest, '-');
+        bool zero = true;
+        for (size_t k = 0; k < part.bytes; k++) {
+            if (!memchr("0123456789abcdef", part.data[k], 16))
+                return (Slice){ NULL, 0 };
+            zero = zero && part.data[k] == '0';
+        }
+        bool id = parts[i] > 2;
+        if (part.bytes != parts[i] || (id && zero))
+            return (Slice){ NULL, 0 };
+    }
+    return rest.bytes ? (Slice){ NULL, 0 } : trace;
+}
+
 bool api_no_fields(Exchange *exchange)
 {
     const JsonIn *object = api_body(exchange, &exchange->arena, true);

@@ -40,6 +40,10 @@ bool api_list_limit(Exchange *exchange, uint32_t *out_limit);
 /* Whether the body of an action is empty or {}; false: refused, and answered. */
 bool api_no_fields(Exchange *exchange);
 
+/* The traceparent that came with the request, for its jobs; empty if there is none, or
+ * none that could be one (W3C Trace Context: such a one is left out). */
+Slice api_trace(const Exchange *exchange);
+
 /* The parameters `limit` and `cursor` of a list; false: refused, and answered. */
 typedef struct ListPage {
     uint32_t limit;

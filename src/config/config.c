@@ -153,7 +153,8 @@ static const ConfigField fields[CONFIG_KEYS] = {
     [CONFIG_SCHEDULING_RETRY_WINDOW] = { "scheduling", "retry_window",
                                          DURATION(0, AGE_MAX), AT(node.retry_window_ms),
                                          NULL, LIVE,
-                                         "from a job's first due time; then `rejected`" },
+                                         "from the end of a job's first attempt; then "
+                                         "`rejected`" },
     [CONFIG_SCHEDULING_KEEP_DONE] = { "scheduling", "keep_done", DURATION(0, AGE_MAX),
                                       AT(node.keep_done_ms), NULL, LIVE,
                                       "done jobs are deleted after it" },

@@ -47,7 +47,7 @@ static const Setting table[] = {
       CONFIG_SCHEDULING_RETRY_WINDOW,
       { 0 },
       0,
-      "from a job's first due time; then `rejected`" },
+      "from the end of a job's first attempt; then `rejected`" },
     { "keep_done",
       CONFIG_SCHEDULING_KEEP_DONE,
       { 0 },

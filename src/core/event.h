@@ -102,6 +102,7 @@ typedef struct Ending {
     int64_t ended_ms;  /* wall time; 0: now */
     int64_t took_us;   /* END_ANSWERED: of its context's time, the wait for it left out */
     int32_t said_code; /* of an R: line; 0: none */
+    bool ask_again;    /* END_ANSWERED: a service's http_status_retries */
     bool cut;          /* the result was cut at its limit */
     int32_t progress;  /* -1: none */
     Slice message;

@@ -29,6 +29,11 @@ JobCode code_of_exitcode(int32_t exitcode)
     }
 }
 
+bool http_status_retries(int64_t status)
+{
+    return status == 408 || status == 425 || status == 429;
+}
+
 static int32_t exitcode_of_status(int32_t exit_status)
 {
     switch (exit_status) {
@@ -77,6 +82,8 @@ Outcome outcome_of(const Ending *ending, bool timed_out, bool killed)
     Outcome outcome = { .exit_status = -1 };
     outcome.exitcode = exitcode_of(ending, timed_out, killed);
     outcome.code = code_of_exitcode(outcome.exitcode);
+    if (ending->kind == END_ANSWERED && ending->ask_again && !timed_out)
+        outcome.code = CODE_RETRY;
     if (ending->kind == END_EXITED)
         outcome.exit_status = ending->exit_status;
     if (ending->kind == END_SIGNALLED)
@@ -121,14 +128,16 @@ static int64_t delay_of(const RetryRule *rule)
 
 RetryStep retry_next(const RetryRule *rule, int64_t wall_ms, Rng *rng)
 {
-    RetryStep rejected = { JOB_REJECTED, wall_ms };
+    int64_t from_ms = rule->retry_number ? rule->window_from_ms : wall_ms;
+    RetryStep rejected = { JOB_REJECTED, wall_ms, from_ms, false };
     if (rule->max_retries >= 0 && rule->retry_number >= (uint32_t)rule->max_retries)
         return rejected;
     int64_t delay_ms = delay_of(rule);
     int64_t jitter_ms = delay_ms * JITTER_PERCENT / 100;
     delay_ms += (int64_t)rng_below(rng, (uint64_t)(2 * jitter_ms + 1)) - jitter_ms;
     int64_t next_ms = wall_ms + delay_ms;
-    if (rule->window_ms >= 0 && next_ms > rule->window_from_ms + rule->window_ms)
+    rejected.window_over = rule->window_ms >= 0 && next_ms > from_ms + rule->window_ms;
+    if (rejected.window_over)
         return rejected;
-    return (RetryStep){ JOB_RETRYING, next_ms };
+    return (RetryStep){ JOB_RETRYING, next_ms, from_ms, false };
 }

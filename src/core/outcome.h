@@ -10,6 +10,9 @@
 
 JobCode code_of_exitcode(int32_t exitcode);
 
+/* Whether a service that answers so asks to be asked again: 408, 425, 429. */
+bool http_status_retries(int64_t status);
+
 /* timed_out: max-run-time ended it; killed: we sent the signal that ended it. */
 Outcome outcome_of(const Ending *ending, bool timed_out, bool killed);
 
@@ -29,10 +32,13 @@ typedef struct RetryRule {
 typedef struct RetryStep {
     JobState state; /* JOB_RETRYING or JOB_REJECTED */
     int64_t dt_ms;
+    int64_t window_from_ms; /* of the job from now on */
+    bool window_over;       /* REJECTED: by that, not by the count */
 } RetryStep;
 
 /* What follows a RETRY or ERROR that ended at wall_ms. First run is retry_number 0;
- * X retries mean X + 1 runs. */
+ * X retries mean X + 1 runs. The window begins with the end of the first run: waiting for
+ * it costs no retry. */
 RetryStep retry_next(const RetryRule *rule, int64_t wall_ms, Rng *rng);
 
 #endif

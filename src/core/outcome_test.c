@@ -203,6 +203,8 @@ static void nothing_begins_after_the_window(void **state)
     RetryRule rule = plain;
     rule.window_ms = 100000;
     rule.window_from_ms = 50000;
+    rule.retry_number = 1;
+    rule.delay_ms /= 2; /* doubled */
     int rejected = 0;
     for (int64_t now_ms = 50000; now_ms <= 160000; now_ms += 10) {
         RetryStep step = retry_next(&rule, now_ms, &rng);
@@ -219,6 +221,42 @@ static void nothing_begins_after_the_window(void **state)
     assert_int_equal(retry_next(&rule, 50000, &rng).state, JOB_REJECTED);
 }
 
+/* However long it has waited before. */
+static void the_window_begins_with_the_end_of_the_first_run(void **state)
+{
+    (void)state;
+    Rng rng = { 8 };
+    RetryRule rule = plain;
+    rule.window_ms = 100000;
+    rule.window_from_ms = 50000;
+    RetryStep step = retry_next(&rule, 90000000, &rng);
+    assert_int_equal(step.state, JOB_RETRYING);
+    assert_int_equal(step.window_from_ms, 90000000);
+    rule.window_from_ms = step.window_from_ms;
+    rule.retry_number = 1;
+    assert_int_equal(retry_next(&rule, 90050000, &rng).state, JOB_RETRYING);
+    step = retry_next(&rule, 90100000, &rng);
+    assert_int_equal(step.state, JOB_REJECTED);
+    assert_true(step.window_over);
+    rule.max_retries = 1;
+    assert_false(retry_next(&rule, 90050000, &rng).window_over); /* by the count */
+}
+
+static void a_service_can_ask_to_be_asked_again(void **state)
+{
+    (void)state;
+    for (int32_t status = 400; status < 500; status++) {
+        Ending ending = { .kind = END_ANSWERED,
+                          .said_code = status,
+                          .ask_again = http_status_retries(status) };
+        bool again = status == 408 || status == 425 || status == 429;
+        Outcome outcome = outcome_of(&ending, false, false);
+        assert_int_equal(outcome.code, again ? CODE_RETRY : CODE_FAILED);
+        assert_int_equal(outcome.exitcode, status);
+        assert_int_equal(outcome_of(&ending, true, false).code, CODE_ERROR);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +269,8 @@ int main(void)
         cmocka_unit_test(a_delay_of_the_jobs_own_is_kept),
         cmocka_unit_test(x_retries_mean_x_plus_one_runs),
         cmocka_unit_test(nothing_begins_after_the_window),
+        cmocka_unit_test(the_window_begins_with_the_end_of_the_first_run),
+        cmocka_unit_test(a_service_can_ask_to_be_asked_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

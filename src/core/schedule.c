@@ -75,7 +75,7 @@ static const FieldRow state_rows[] = {
     STATE_ROW(3, fired_ms, FIELD_64),   STATE_ROW(4, job, FIELD_64),
     STATE_ROW(5, fired, FIELD_64),      STATE_ROW(6, missed, FIELD_64),
     STATE_ROW(7, missed_ms, FIELD_64),  STATE_ROW(8, skipped, FIELD_64),
-    STATE_ROW(9, waiting, FIELD_BOOL),
+    STATE_ROW(9, waiting, FIELD_BOOL),  STATE_ROW(10, dropped, FIELD_64),
 };
 static const Fields state_fields = { state_rows, FIELDS_COUNT(state_rows), NULL };
 

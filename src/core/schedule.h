@@ -59,6 +59,7 @@ typedef struct ScheduleState {
     uint64_t missed; /* how many */
     int64_t missed_ms;
     uint64_t skipped; /* because of an overlap */
+    uint64_t dropped; /* of the missed ones of MISSED_ALL: too many at once */
     bool waiting;     /* OVERLAP_QUEUE: a time waits, so it is not missed */
 } ScheduleState;
 

@@ -60,7 +60,7 @@ static void every_field_survives_packing(void **state)
     buf_done(&packed);
     arena_done(&arena);
 
-    ScheduleState states = { 1, 2, 3, 4, 5, 6, 7, 8, true };
+    ScheduleState states = { 1, 2, 3, 4, 5, 6, 7, 8, 9, true };
     ScheduleState again;
     Buf bytes = { 0 };
     schedule_state_pack(&bytes, &states);

@@ -433,6 +433,7 @@ static Ending answer_ending(const RunAnswer *answer, Slice text)
         ending.kind = END_ANSWERED;
         ending.took_us = answer->took_us;
         ending.said_code = answer->code;
+        ending.ask_again = answer->ask_again;
         ending.cut = answer->cut;
         ending.result = text;
         if (ending.error.bytes > ANSWER_ERROR_MAX)

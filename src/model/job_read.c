@@ -673,6 +673,7 @@ void job_read_begin(JobReader *in)
 {
     in->job = job_default();
     in->job.tenant = in->rules->tenant;
+    in->job.trace = in->rules->trace;
     in->job.priority = PRIORITY_UNSET; /* its handler may say; see handler_defaults */
     in->job.max_retries = RETRIES_OPEN;
     in->seen = 0;

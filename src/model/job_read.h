@@ -22,6 +22,7 @@
 /* What is the same for all jobs of a request. */
 typedef struct JobRules {
     Slice tenant; /* for jobs that name none */
+    Slice trace;  /* the request's traceparent, or none */
     int64_t wall_ms;
     uint64_t payload_bytes_max;
     bool tenant_fixed; /* it may name no other */

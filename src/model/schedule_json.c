@@ -45,6 +45,9 @@ static const ScheduleRow rows[] = {
     { { "last_job", false, TEXT, "id of the last job" }, ROW_OURS },
     { { "fired_count", false, COUNT, "jobs it gave" }, ROW_OURS },
     { { "missed_count", false, COUNT, "planned times that were missed" }, ROW_OURS },
+    { { "dropped_count", false, COUNT,
+        "missed times that gave no job because there were more than 1000 at once" },
+      ROW_OURS },
     { { "missed_at", false, WHEN, "when that was last noticed" }, ROW_OURS },
     { { "skipped_count", false, COUNT, "times skipped because of an overlap" },
       ROW_OURS },
@@ -308,6 +311,7 @@ void schedule_json(JsonOut *json, const ScheduleView *view)
     json_cstr(json, "last_job", state->job ? id_text(state->job, id) : NULL);
     json_int(json, "fired_count", (int64_t)state->fired);
     json_int(json, "missed_count", (int64_t)state->missed);
+    json_int(json, "dropped_count", (int64_t)state->dropped);
     json_time(json, "missed_at", state->missed_ms);
     json_int(json, "skipped_count", (int64_t)state->skipped);
     json_bool(json, "waiting", state->waiting);

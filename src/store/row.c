@@ -154,6 +154,8 @@ static void change_finish(Row *row, const Op *op)
     job->error = op->error;
     job->reason = op->reason;
     job->retry_number = op->retry_number;
+    if (op->window_from_ms)
+        job->window_from_ms = op->window_from_ms;
     job->result_bytes = (int64_t)op->result.bytes;
     job->flags &= ~(uint32_t)(JOB_CANCELLING | JOB_HALTING);
     change_told(job, op);

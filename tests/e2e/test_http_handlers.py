@@ -184,6 +184,17 @@ def test_the_status_is_the_exit_code(tenant, hook, status, state, code):
     assert len(hook.asked) == 1
 
 
+@pytest.mark.parametrize("status", [408, 425, 429])
+def test_a_service_that_asks_for_later_is_asked_again(tenant, hook, status):
+    tenant.set(hook.url, retry_delay="PT0.1S")
+    hook.answer = lambda path, body: (status if len(hook.asked) < 2 else 200, {}, b"x")
+    job = tenant.until(tenant.add())
+    assert job["state"] == "done" and job["attempt"] == 2, job
+    hook.answer = lambda path, body: (status, {}, b"")
+    job = tenant.until(tenant.add(max_retries=0))
+    assert (job["state"], job["code"], job["exitcode"]) == ("rejected", "retry", status), job
+
+
 def test_an_error_is_tried_again(tenant, hook):
     tenant.set(hook.url, retry_delay="PT0.1S")
     hook.answer = lambda path, body: (500 if len(hook.asked) < 3 else 200, {}, b"x")

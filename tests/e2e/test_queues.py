@@ -237,11 +237,22 @@ def test_what_is_refused(desk):
                        ({"resources": ["nope"]}, "resource_unknown")]:
         answer = desk.api.request("PUT", f"/queues/{desk.queue}", body)
         assert (answer.status, answer.json()["code"]) == (422, code), (body, answer)
-    for method, path in [("GET", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/clear"),
-                         ("POST", "/resume")]:
+    for method, path in [("GET", ""), ("DELETE", ""), ("POST", "/clear"), ("POST", "/resume")]:
         told = desk.ask(method, f"/queues/{desk.queue}{path}", status=404)
         assert told["code"] == "queue_not_found"
     assert desk.ask("GET", "/queues/..bad", status=422)["code"] == "invalid_name"
+
+
+def test_a_queue_is_paused_before_its_first_job(desk):
+    """`pause` brings it into being; what comes waits, and goes on with `resume`."""
+    told = desk.ask("POST", f"/queues/{desk.queue}/pause", {"reason": "deploy"})
+    assert told["paused"] and told["pause_reason"] == "deploy", told
+    id = desk.api.add(command=["true"], queue=desk.queue)["id"]
+    explained = desk.ask("GET", f"/jobs/{id}/explain")
+    assert explained["reason"] == "queue_paused", explained
+    assert explained["help"] == f"pawl queue resume {desk.queue}", explained
+    desk.ask("POST", f"/queues/{desk.queue}/resume")
+    assert desk.api.until(id)["state"] == "done"
 
 
 def test_definitions_survive_a_restart(home):

@@ -403,7 +403,7 @@ void api_queue_pause(Exchange *exchange)
     }
     view->put.paused = true;
     view->put_switch = true;
-    read_then(exchange, found_then_define);
+    define(exchange, &view->put, shown); /* it comes into being where it was not there */
 }
 
 void api_queue_resume(Exchange *exchange)

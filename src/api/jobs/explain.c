@@ -290,6 +290,8 @@ static void say_final(Saying *saying, const ExplainFacts *facts)
     Slice why = job->error.bytes ? job->error : job->reason;
     if (why.bytes)
         buf_printf(&saying->text, " (" SLICE_FMT ")", SLICE_ARG(why));
+    if (job->state == JOB_REJECTED && job->error.bytes && job->reason.bytes)
+        buf_printf(&saying->text, "; " SLICE_FMT, SLICE_ARG(job->reason));
     say_by(&saying->text, &facts->by, facts->wall_ms);
 }
 

@@ -142,6 +142,11 @@ void reason_help(const Reason *reason, const Job *job, Buf *out)
         buf_printf(out, "pawl queue resume " SLICE_FMT, SLICE_ARG(job->queue));
         break;
     case REASON_QUEUE_FULL:
+        if (reason->own) {
+            buf_printf(out, "pawl node set self -q " SLICE_FMT "=%lld",
+                       SLICE_ARG(job->queue), (long long)reason->total + 1);
+            return;
+        }
         buf_printf(out, "pawl queue set " SLICE_FMT " --slots %lld",
                    SLICE_ARG(job->queue), (long long)reason->total + 1);
         break;

@@ -208,8 +208,10 @@ static Job *read_control(Exchange *exchange, const JobRules *rules, Arena *arena
                         .payload_bytes_max = rules->payload_bytes_max };
     Job *job = ARENA_NEW(arena, Job);
     Problem why;
-    if (!control_read(buf_slice(&exchange->body), &of, arena, job, &why))
+    if (!control_read(buf_slice(&exchange->body), &of, arena, job, &why)) {
+        job->trace = rules->trace;
         return job;
+    }
     exchange_problem(exchange, &why);
     return NULL;
 }
@@ -259,6 +261,7 @@ static Job like(const Job *job)
     copy.document_uri = job->document_uri;
     copy.param = job->param;
     copy.payload = job->payload;
+    copy.trace = job->trace;
     return copy;
 }
 
@@ -286,7 +289,8 @@ static void load_original(Exchange *exchange)
 
 void api_job_clone(Exchange *exchange)
 {
-    api_with_job(exchange, load_original);
+    if (api_no_fields(exchange))
+        api_with_job(exchange, load_original);
 }
 
 static bool is_array(Slice text)
@@ -314,6 +318,7 @@ void api_jobs_add(Exchange *exchange)
     rules->tenant = api_tenant(exchange, "default");
     rules->tenant_fixed = exchange->caller.bound;
     rules->wall_ms = clock_now().wall_ms;
+    rules->trace = api_trace(exchange);
     rules->payload_bytes_max = daemon_facts(exchange->daemon)->payload_bytes_max;
     if (!rules->tenant.data)
         return;

@@ -107,6 +107,7 @@ void lines_add(Exchange *exchange)
     rules->tenant_fixed = exchange->caller.bound;
     rules->tenant_named = true;
     rules->wall_ms = clock_now().wall_ms;
+    rules->trace = api_trace(exchange);
     rules->payload_bytes_max = payload_bytes_max;
     JobReader *reader = ARENA_NEW(&exchange->arena, JobReader);
     reader->rules = rules;

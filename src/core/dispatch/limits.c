@@ -28,6 +28,12 @@ uint32_t node_queue_slots(const Node *node, const QueueEntry *entry)
     return slots;
 }
 
+bool node_queue_slots_own(const Node *node, const QueueEntry *entry)
+{
+    uint32_t slots;
+    return slots_of_queue(&node->own_slots, entry->def.name, &slots);
+}
+
 static void wake_at(Node *node, int64_t boot_ms)
 {
     if (boot_ms < node->limits_boot)
@@ -360,7 +366,7 @@ static bool settled(const Node *node, Scan *scan, Say say, const Head *head,
 
 Admit node_admit(Node *node, Lane *lane, Admission *out)
 {
-    QueueEntry *entry = node_queue_find(node, lane->tenant, lane->queue);
+    QueueEntry *entry = node_queue_here(node, lane->tenant, lane->queue);
     Scan scan = { .policy = entry ? entry->def.policy : POLICY_FAIR };
     out->charge_count = 0;
     out->lacking = NULL;
@@ -399,7 +405,7 @@ Admit node_admit_at(Node *node, Lane *lane, size_t at, Admission *out)
         [SAY_EXHAUSTED] = ADMIT_WAIT,
         [SAY_NOT_THIS] = ADMIT_STUCK,
     };
-    QueueEntry *entry = node_queue_find(node, lane->tenant, lane->queue);
+    QueueEntry *entry = node_queue_here(node, lane->tenant, lane->queue);
     if (entry && !queue_open(node, entry))
         return ADMIT_SHUT;
     const Head *head = lane_at(lane, at);

@@ -35,6 +35,7 @@ typedef struct QueueEntry {
     uint32_t tenant;
     uint32_t queue;
     uint32_t running; /* attempts that count against its slots */
+    bool implied;     /* no one has defined it: this node has slots of its own for it */
     Bucket bucket;
     Lane *shut; /* lanes that wait until it lets something start again */
 } QueueEntry;
@@ -122,6 +123,10 @@ int64_t node_limits_wake(const Node *node); /* boot time, or TIME_NEVER */
  */
 
 QueueEntry *node_queue_find(const Node *node, uint32_t tenant, uint32_t queue);
+/* The same; made if no one has defined it and this node has slots of its own for it. */
+QueueEntry *node_queue_here(Node *node, uint32_t tenant, uint32_t queue);
+/* Whether the queue's slots are this node's own word. */
+bool node_queue_slots_own(const Node *node, const QueueEntry *entry);
 Manager *node_manager_find(const Node *node, Slice key);     /* NULL: not defined */
 bool node_queue_charges(const QueueEntry *entry, Slice key); /* entry may be NULL */
 uint32_t node_queue_slots(const Node *node, const QueueEntry *entry); /* MAX: no limit */

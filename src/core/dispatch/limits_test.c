@@ -291,19 +291,22 @@ static void waiting_makes_up_for_priority(void **state)
     rig_close(rig);
 }
 
-/* S3.10: the node's own number goes before the queue's, and for the node itself. */
+/* S3.10: the node's own number goes before the queue's, whether or not anyone has defined
+ * that, and for the node itself. */
 static void a_node_may_have_slots_of_its_own(void **state)
 {
     (void)state;
     Rig *rig = rig_open(many_slots);
     NodeSlots slots = { .queues = { "q=1", 4 } };
     Buf value = { 0 };
-    set_queue(rig, "q", (QueueDef){ .has_slots = true, .slots = 3 });
     slots_pack(&value, &slots);
     assert_int_equal(define(rig, SLOTS_TABLE, "rig-0001", &value), ERR_OK);
     JobId first = add_to(rig, "q");
     JobId second = add_to(rig, "q");
     RUNS(first);
+    WAITS(second);
+    assert_int_equal(define(rig, QUEUE_TABLE, "q", NULL), ERR_NOT_FOUND);
+    set_queue(rig, "q", (QueueDef){ .has_slots = true, .slots = 3 });
     WAITS(second);
     assert_int_equal(define(rig, SLOTS_TABLE, "rig-0001", NULL), ERR_OK);
     RUNS(second);

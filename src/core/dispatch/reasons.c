@@ -71,6 +71,7 @@ static void of_queue(const Asking *asking)
         say(asking, (Reason){ .kind = REASON_QUEUE_FULL,
                               .used = entry->running,
                               .total = slots,
+                              .own = node_queue_slots_own(asking->node, entry),
                               .until_ms = first_end(asking, asking->queue) });
     if (!bucket_ready(&bucket, def, asking->now.boot_ms, &boot_ms))
         say(asking,

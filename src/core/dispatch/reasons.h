@@ -39,6 +39,7 @@ typedef struct Reason {
     JobId holders[REASON_HOLDERS_MAX]; /* of a resource, the first to end first */
     uint32_t holder_count;             /* all of its tenant, be they listed or not */
     uint32_t other_count;              /* and those of other tenants */
+    bool own;                          /* QUEUE_FULL: by this node's own slots */
 } Reason;
 
 static inline uint32_t reason_listed(const Reason *reason)

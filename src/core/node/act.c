@@ -197,8 +197,11 @@ static void start_over(Node *node, const Event *event, Job *job, Op *op)
         op->fields |= FIELD_PATIENT;
         node_after_again(node, job, op);
     }
-    /* Others may have been cancelled because of it. */
-    node->after_due = node->after_due || was_final;
+    /* Others may have been cancelled because of it: they are looked at in a moment. */
+    if (was_final && !node->after_due) {
+        node->after_due = true;
+        node->after_boot = node->now.boot_ms + 1;
+    }
     op->to = state_when_free(node, job);
 }
 

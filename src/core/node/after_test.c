@@ -161,6 +161,7 @@ static void a_retried_job_waits_for_its_parents_again(void **state)
     rig_wait(rig, 1000);
     assert_int_equal(rig_state(rig, child), JOB_BLOCKED); /* someone may retry that one */
     assert_int_equal(rig_act(rig, parent, ACT_RETRY), ERR_OK);
+    rig_wait(rig, 1);
     assert_int_equal(rig_state(rig, child), JOB_BLOCKED);
     rig_exit(rig, parent, 0);
     assert_int_equal(rig_state(rig, child), JOB_RUNNING);

@@ -91,6 +91,38 @@ static void keep_queue(QueueEntry *entry, const QueueDef *def)
         entry->bucket = (Bucket){ 0 };
 }
 
+static QueueEntry *add_queue(Node *node, uint32_t tenant, uint32_t queue)
+{
+    QueueEntry *entry = MEM_NEW(QueueEntry);
+    entry->tenant = tenant;
+    entry->queue = queue;
+    entry->running = count_running(node, tenant, queue);
+    map_put(&node->queues, queue_key(tenant, queue), entry);
+    return entry;
+}
+
+QueueEntry *node_queue_here(Node *node, uint32_t tenant, uint32_t queue)
+{
+    uint32_t slots;
+    QueueDef def = { .tenant = names_text(&node->names, tenant),
+                     .name = names_text(&node->names, queue) };
+    QueueEntry *entry = node_queue_find(node, tenant, queue);
+    if (entry || !node->own_slots.queues.bytes ||
+        !slots_of_queue(&node->own_slots, def.name, &slots))
+        return entry;
+    entry = add_queue(node, tenant, queue);
+    entry->implied = true;
+    keep_queue(entry, &def);
+    return entry;
+}
+
+/* What someone has defined; NULL: no one has. */
+static QueueEntry *defined_queue(const Node *node, uint32_t tenant, uint32_t queue)
+{
+    QueueEntry *entry = node_queue_find(node, tenant, queue);
+    return entry && !entry->implied ? entry : NULL;
+}
+
 static void load_queue(Node *node, Slice tenant, Slice key, Slice value)
 {
     QueueDef def;
@@ -101,13 +133,9 @@ static void load_queue(Node *node, Slice tenant, Slice key, Slice value)
     uint32_t tenant_number = names_intern(&node->names, tenant);
     uint32_t number = names_intern(&node->names, key);
     QueueEntry *entry = node_queue_find(node, tenant_number, number);
-    if (!entry) {
-        entry = MEM_NEW(QueueEntry);
-        entry->tenant = tenant_number;
-        entry->queue = number;
-        entry->running = count_running(node, tenant_number, number);
-        map_put(&node->queues, queue_key(tenant_number, number), entry);
-    }
+    if (!entry)
+        entry = add_queue(node, tenant_number, number);
+    entry->implied = false;
     keep_queue(entry, &def);
     node_queue_opens(node, entry);
     queue_changed(node, tenant_number, number);
@@ -179,7 +207,7 @@ void node_define_queue(Node *node, const Event *event)
     Slice unknown;
     uint32_t tenant = names_intern(&node->names, event->tenant);
     uint32_t queue = names_intern(&node->names, event->key);
-    QueueEntry *entry = node_queue_find(node, tenant, queue);
+    QueueEntry *entry = defined_queue(node, tenant, queue);
     if (event->value.data && queue_unpack(event->value, &def)) {
         node_reply(node, event->request, ERR_INVALID, "invalid_value");
         return;

@@ -31,14 +31,21 @@ typedef struct Verdict {
     JobState state;
     int64_t dt_ms;
     bool charged;
-    uint32_t loss; /* the bit of JOB_LOSSES that is set by it */
+    int64_t window_from_ms; /* of the job from now on; 0: as it was */
+    bool window_over;       /* because of which it is rejected */
+    uint32_t loss;          /* the bit of JOB_LOSSES that is set by it */
 } Verdict;
 
 static Verdict again(Node *node, const Head *head)
 {
     RetryRule rule = rule_of(node, head);
     RetryStep step = retry_next(&rule, node->now.wall_ms, &node->rng);
-    return (Verdict){ step.state, step.dt_ms, step.state == JOB_RETRYING, 0 };
+    bool retries = step.state == JOB_RETRYING;
+    return (Verdict){ .state = step.state,
+                      .dt_ms = step.dt_ms,
+                      .charged = retries,
+                      .window_from_ms = retries ? step.window_from_ms : 0,
+                      .window_over = step.window_over };
 }
 
 /* The lowest bit of JOB_LOSSES that is still free; 0 when all are used up. */
@@ -70,9 +77,11 @@ static Verdict judge(Node *node, const Running *running, const Ending *ending,
                           .dt_ms = head->dt_ms < now_ms ? head->dt_ms : now_ms };
     uint32_t loss = free_loss(head);
     if (ending->kind == END_LOST && loss)
-        return (Verdict){ JOB_READY, now_ms, false, loss };
+        return (Verdict){ .state = JOB_READY, .dt_ms = now_ms, .loss = loss };
     if (ending->kind == END_NOT_STARTED && ending->node_fault && loss)
-        return (Verdict){ JOB_RETRYING, now_ms + NODE_FAULT_WAIT_MS, false, loss };
+        return (Verdict){ .state = JOB_RETRYING,
+                          .dt_ms = now_ms + NODE_FAULT_WAIT_MS,
+                          .loss = loss };
     switch (outcome->code) {
     case CODE_OK:
         return (Verdict){ .state = returns_itself(head, ending) ? JOB_READY : JOB_DONE,
@@ -111,6 +120,22 @@ static Slice last_message(Node *node, const Running *running, const Ending *endi
     return kept;
 }
 
+/* Why it is rejected, for people, where its error does not say it. */
+static Slice window_reason(Node *node, const Head *head)
+{
+    char window[DURATION_TEXT_BYTES];
+    char text[TIME_TEXT_BYTES];
+    Buf reason = { 0 };
+    RetryRule rule = rule_of(node, head);
+    int64_t from_ms = head->retry_number ? head->window_from_ms : node->now.wall_ms;
+    buf_printf(&reason, "its retry window (%s, to %s) leaves no time for another retry",
+               duration_human(rule.window_ms, window),
+               time_text(from_ms + rule.window_ms, text));
+    Slice kept = node_keep(node, buf_slice(&reason));
+    buf_done(&reason);
+    return kept;
+}
+
 static void record_end(Node *node, Running *running, const Ending *ending,
                        const Verdict *verdict, const Outcome *outcome)
 {
@@ -131,7 +156,9 @@ static void record_end(Node *node, Running *running, const Ending *ending,
     op->result =
         running->drop_result ? (Slice){ NULL, 0 } : node_keep(node, ending->result);
     op->message = last_message(node, running, ending);
-    op->reason = node_keep(node, buf_slice(&running->reason));
+    op->window_from_ms = verdict->window_from_ms;
+    op->reason = verdict->window_over ? window_reason(node, &running->head)
+                                      : node_keep(node, buf_slice(&running->reason));
     buf_done(&error);
 }
 

@@ -39,7 +39,7 @@ typedef struct NodeSettings {
     int64_t poll_ms;            /* a pass at least this often (S3.50) */
     int64_t retry_delay_ms;     /* first delay; doubles ... */
     int64_t retry_delay_max_ms; /* ... up to this */
-    int64_t retry_window_ms;    /* from the first due time */
+    int64_t retry_window_ms;    /* from the end of the first attempt */
     int64_t keep_done_ms;       /* archive ages */
     int64_t keep_other_ms;
     int64_t controller_stale_ms;            /* for nodes that share a store */

@@ -301,6 +301,31 @@ static void the_retry_window_ends_it_too(void **state)
     }
     assert_int_equal(rig_state(rig, id), JOB_REJECTED);
     assert_int_equal(runs, 3);
+    assert_true(slice_starts(rig_find(rig, id)->reason,
+                             SLICE_LITERAL("its retry window (2m30s, to ")));
+    rig_close(rig);
+}
+
+/* It counts from the end of the first attempt. */
+static void waiting_costs_no_retries(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(one_slot);
+    JobId first = rig_add_default(rig);
+    Job job = rig_job();
+    job.retry_delay_ms = 60000;
+    job.retry_window_ms = 150000;
+    JobId id = rig_add(rig, &job);
+    rig_wait(rig, MS_PER_DAY);
+    rig_exit(rig, first, 0);
+    int runs = 0;
+    while (rig_state(rig, id) == JOB_RUNNING) {
+        rig_exit(rig, id, 75);
+        runs++;
+        rig_wait(rig, 66000);
+    }
+    assert_int_equal(rig_state(rig, id), JOB_REJECTED);
+    assert_int_equal(runs, 3);
     rig_close(rig);
 }
 
@@ -665,6 +690,7 @@ int main(void)
         cmocka_unit_test(a_hundred_nudges_make_one_more_pass),
         cmocka_unit_test(an_error_is_retried_later_and_later_until_rejected),
         cmocka_unit_test(the_retry_window_ends_it_too),
+        cmocka_unit_test(waiting_costs_no_retries),
         cmocka_unit_test(exits_lead_where_the_table_says),
         cmocka_unit_test(a_job_that_outstays_its_time_is_ended_step_by_step),
         cmocka_unit_test(a_time_limit_counts_from_the_start_of_the_process),

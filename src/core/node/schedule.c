@@ -11,6 +11,15 @@
 #define MISSED_AFTER_MS    MS_PER_MIN
 #define FIRES_PER_STEP     100  /* a batch stays small; the rest follows */
 #define MISSED_COUNTED_MAX 1000 /* of one absence, for those that do not run them all */
+#define MISSED_WALKED_MAX  100000
+#define MISSED_GIVEN_MAX   1000 /* of one absence, for those that do: the newest */
+/* The wall clock is believed unless it moves by so much against the clock that no one
+ * sets; then it must stay where it is for so long before a schedule goes by it. */
+#define CLOCK_STEP_MS  (2 * MS_PER_MIN)
+#define CLOCK_TRUST_MS (30 * MS_PER_S)
+/* Times so far ahead were dealt with by a clock that was wrong: they are still to come.
+ */
+#define CLOCK_AHEAD_MS (15 * MS_PER_MIN)
 
 /* --- Entries -------------------------------------------------------------------------
  */
@@ -339,6 +348,30 @@ static uint64_t pass_over(const Node *node, ScheduleEntry *entry)
     }
 }
 
+/* Of more missed times than MISSED_GIVEN_MAX the oldest give no job. */
+static void drop_oldest(const Node *node, ScheduleEntry *entry)
+{
+    int64_t now_ms = node->now.wall_ms;
+    int64_t *times = MEM_ARRAY(int64_t, MISSED_GIVEN_MAX);
+    uint64_t count = 0;
+    int64_t at_ms = entry->next_ms;
+    while (at_ms <= now_ms && count < MISSED_WALKED_MAX) {
+        times[count++ % MISSED_GIVEN_MAX] = at_ms;
+        at_ms = cron_next(&entry->cron, &entry->zone, at_ms);
+    }
+    if (at_ms <= now_ms) /* too many to walk through at once */
+        entry->next_ms = at_ms;
+    else if (count > MISSED_GIVEN_MAX)
+        entry->next_ms = times[count % MISSED_GIVEN_MAX];
+    if (count > MISSED_GIVEN_MAX) {
+        uint64_t dropped = count - (at_ms <= now_ms ? 0 : MISSED_GIVEN_MAX);
+        entry->state.missed += dropped;
+        entry->state.dropped += dropped;
+        entry->state.planned_ms = entry->next_ms - 1;
+    }
+    mem_free(times);
+}
+
 static void consider(Node *node, ScheduleEntry *entry)
 {
     int64_t now_ms = node->now.wall_ms;
@@ -349,6 +382,7 @@ static void consider(Node *node, ScheduleEntry *entry)
         return;
     }
     if (entry->schedule.missed == MISSED_ALL) {
+        drop_oldest(node, entry);
         entry->state.missed++;
         entry->state.missed_ms = entry->next_ms;
         give(node, entry);
@@ -371,10 +405,46 @@ static bool may_fire(const Node *node)
            !node->no_room;
 }
 
+/* The clock was ahead when these times were dealt with, and is not any more. */
+static void go_back(Node *node)
+{
+    MapEntry at;
+    for (size_t i = 0; map_next(&node->schedules, &i, &at);) {
+        ScheduleEntry *entry = at.value;
+        if (entry->state.planned_ms - node->now.wall_ms > CLOCK_AHEAD_MS)
+            dealt_with(node, entry, node->now.wall_ms);
+    }
+}
+
+/* How long the wall clock is not believed yet; 0: it is. */
+static int64_t distrusted_ms(const Node *node)
+{
+    int64_t moved_ms = node->now.boot_ms - node->clock_moved_boot;
+    return node->clock_moved_boot && moved_ms < CLOCK_TRUST_MS ? CLOCK_TRUST_MS - moved_ms
+                                                               : 0;
+}
+
+static void watch_clock(Node *node)
+{
+    int64_t offset_ms = node->now.wall_ms - node->now.boot_ms;
+    int64_t step_ms = offset_ms - node->clock_offset_ms;
+    if (node->clock_known && step_ms > -CLOCK_STEP_MS && step_ms < CLOCK_STEP_MS)
+        return;
+    if (node->clock_known)
+        node->clock_moved_boot = node->now.boot_ms;
+    node->clock_known = true;
+    node->clock_offset_ms = offset_ms;
+    node->clock_checked = false;
+}
+
 void node_schedules(Node *node)
 {
-    if (!may_fire(node))
+    watch_clock(node);
+    if (!may_fire(node) || distrusted_ms(node))
         return;
+    if (!node->clock_checked)
+        go_back(node);
+    node->clock_checked = true;
     for (size_t count = 0; count < FIRES_PER_STEP; count++) {
         ScheduleEntry *entry = (ScheduleEntry *)(void *)heap_first(&node->schedule_due);
         if (!entry || entry->due_ms > node->now.wall_ms)
@@ -387,7 +457,10 @@ int64_t node_schedules_due(const Node *node)
 {
     const ScheduleEntry *entry =
         (const ScheduleEntry *)(const void *)heap_first(&node->schedule_due);
-    return entry && may_fire(node) ? entry->due_ms : TIME_NEVER;
+    int64_t wait_ms = distrusted_ms(node);
+    if (!may_fire(node) || (!entry && !wait_ms))
+        return TIME_NEVER;
+    return wait_ms ? node->now.wall_ms + wait_ms : entry->due_ms;
 }
 
 void node_trigger(Node *node, const Event *event)

@@ -204,6 +204,64 @@ static void all_missed_times_come_in_steps(void **state)
     rig_close(rig);
 }
 
+/* A wrong clock, or years without the daemon, must not add millions. */
+static void of_too_many_missed_times_the_newest_are_given(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    rig_slots(rig, 0);
+    Schedule schedule = every_minute();
+    schedule.missed = MISSED_ALL;
+    assert_int_equal(define(rig, &schedule, false), ERR_OK);
+    be_away(rig, 3 * MS_PER_DAY);
+    wait_minutes(rig, 1);
+    assert_in_range(jobs_of(rig), 1000, 1002);
+    assert_in_range(state_of(rig).dropped, 3 * 1440 - 1002, 3 * 1440 - 998);
+    assert_true(rig->now.wall_ms - state_of(rig).planned_ms <= MS_PER_MIN);
+    rig_close(rig);
+}
+
+/* Of a clock that is wrong for a few seconds nothing is left behind. */
+static void a_clock_that_is_wrong_for_a_moment_fires_nothing(void **state)
+{
+    (void)state;
+    Rig *rig = rig_open(NULL);
+    Schedule schedule = every_minute();
+    assert_int_equal(define(rig, &schedule, false), ERR_OK);
+    wait_minutes(rig, 2);
+    rig->now.wall_ms += 2 * MS_PER_DAY;
+    for (int i = 0; i < 5; i++)
+        rig_wait(rig, MS_PER_S);
+    rig->now.wall_ms -= 2 * MS_PER_DAY;
+    assert_int_equal(jobs_of(rig), 2);
+    wait_minutes(rig, 3);
+    assert_in_range(jobs_of(rig), 4, 5);
+    assert_true(state_of(rig).planned_ms <= rig->now.wall_ms);
+    rig_close(rig);
+}
+
+/* It was believed, and then set right: times that are still to come are not dealt with,
+ * after a restart either. */
+static void a_clock_that_is_set_back_silences_no_schedule(void **state)
+{
+    (void)state;
+    for (int restart = 0; restart < 2; restart++) {
+        Rig *rig = rig_open(NULL);
+        Schedule schedule = every_minute();
+        assert_int_equal(define(rig, &schedule, false), ERR_OK);
+        rig->now.wall_ms += 2 * MS_PER_DAY;
+        wait_minutes(rig, 3);
+        size_t before = jobs_of(rig);
+        assert_in_range(before, 2, 4);
+        rig->now.wall_ms -= 2 * MS_PER_DAY;
+        if (restart)
+            be_away(rig, MS_PER_S);
+        wait_minutes(rig, 4);
+        assert_in_range(jobs_of(rig), before + 3, before + 4);
+        rig_close(rig);
+    }
+}
+
 static void while_the_job_before_is_not_final_the_policy_says(void **state)
 {
     (void)state;
@@ -366,6 +424,9 @@ int main(void)
         cmocka_unit_test(missed_times_are_skipped_made_up_once_or_all),
         cmocka_unit_test(a_long_absence_of_a_fast_schedule_costs_little),
         cmocka_unit_test(all_missed_times_come_in_steps),
+        cmocka_unit_test(of_too_many_missed_times_the_newest_are_given),
+        cmocka_unit_test(a_clock_that_is_wrong_for_a_moment_fires_nothing),
+        cmocka_unit_test(a_clock_that_is_set_back_silences_no_schedule),
         cmocka_unit_test(while_the_job_before_is_not_final_the_policy_says),
         cmocka_unit_test(a_store_that_fails_only_delays_the_question),
         cmocka_unit_test(a_paused_schedule_forgets_what_passes),

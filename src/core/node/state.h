@@ -162,6 +162,10 @@ struct Node {
     bool due_loading;
     Map schedules;     /* ScheduleEntry by tenant and name */
     Heap schedule_due; /* by due_ms */
+    bool clock_known;  /* what the wall clock is ahead of the other one: */
+    int64_t clock_offset_ms;
+    int64_t clock_moved_boot; /* when that changed by more than a little; 0: never */
+    bool clock_checked; /* no schedule has dealt with times that are far ahead of it */
     ControllerLock controller;
     bool controlling;             /* the lock is ours */
     int64_t controller_boot;      /* when to look at the lock again */

@@ -27,6 +27,7 @@ typedef struct RunAnswer {
     int32_t exit_status; /* -1: it did not exit by itself */
     int32_t signal;
     bool cut;
+    bool ask_again; /* ANSWER_SAID: see Ending */
     bool node_fault;
     int32_t progress; /* -1: none */
     int64_t took_us;  /* ANSWER_SAID: of the context's time */

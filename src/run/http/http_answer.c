@@ -10,6 +10,7 @@
 
 #include "base/pack.h"
 #include "base/text.h"
+#include "core/outcome.h"
 
 #include <stdio.h>
 
@@ -41,6 +42,7 @@ static void say(RunNews *news, const WebJob *job, int32_t code, Slice text)
 {
     RunAnswer *answer = add(news, job, ANSWER_SAID);
     answer->code = code;
+    answer->ask_again = http_status_retries(code);
     answer->text_bytes = text.bytes;
     buf_add_slice(&news->text, text);
 }

@@ -128,7 +128,8 @@ static OpResult change_job(Postgres *pg, const Op *op, uint32_t node)
         pgheld_book(pg, held, op);
     if (op->kind == OP_FINISH)
         pgheld_result(held, op->result);
-    if (op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) {
+    bool opens_window = op->kind == OP_FINISH && op->window_from_ms;
+    if ((op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) || opens_window) {
         pgrow_open(&held->saved, &pg->link);
         held->rewrite = true;
     }

@@ -196,7 +196,9 @@ static OpResult change_job(Sqlite *sqlite, const Op *op, uint32_t node)
         booking_put(&sqlite->db, op->id, op->attempt, op->bookings);
     if (op->kind == OP_FINISH)
         keep_result(sqlite, &row->job, op->result);
-    if ((op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) || op->kind == OP_GIVE) {
+    bool opens_window = op->kind == OP_FINISH && op->window_from_ms;
+    if ((op->kind == OP_MOVE && (op->fields & FIELDS_IN_SPEC)) || op->kind == OP_GIVE ||
+        opens_window) {
         row_columns_open(&held->saved, &sqlite->db);
         held->rewrite = true;
     }
