@@ -83,15 +83,21 @@ static void refuse_reads(Daemon *daemon)
     }
 }
 
-/* Jobs are accepted without the store; for all else people would wait for who knows how
- * long. What was decided already takes effect when the store is back. */
+/* Jobs are accepted without the store, unless the store is to have them first. */
+static bool waits_for_store(const Daemon *daemon, EventKind kind)
+{
+    return daemon->options.ack_store || !cluster_accepts(kind);
+}
+
+/* For what needs the store people would wait for who knows how long. What was decided
+ * already takes effect when the store is back. */
 void daemon_refuse_calls(Daemon *daemon)
 {
     refuse_reads(daemon);
     MapEntry entry;
     for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);) {
         Call *call = entry.value;
-        if (cluster_accepts(call->event.kind))
+        if (!waits_for_store(daemon, call->event.kind))
             continue;
         map_remove(&daemon->open_calls, entry.key);
         error_set(&call->why, ERR_UNAVAILABLE,
@@ -119,7 +125,9 @@ static void take_event(Daemon *daemon, Call *call)
 {
     if (refuse_declared(daemon, call))
         return;
-    if (cluster_silent(daemon) && !cluster_accepts(call->event.kind)) {
+    bool away =
+        cluster_silent(daemon) || (daemon->options.ack_store && daemon->store_failing);
+    if (away && waits_for_store(daemon, call->event.kind)) {
         answer(call, ERR_UNAVAILABLE, "store_failing");
         return;
     }
@@ -215,7 +223,9 @@ static void take_keeper_news(Daemon *daemon, const IngestNews *news)
     applied_up_to(daemon, news->applied);
     daemon_event(daemon, EVENT_APPLIED)->number = daemon->applied_number;
     daemon_reads_release(daemon);
-    if (daemon->store_failing)
+    if (daemon->store_failing && daemon->options.ack_store)
+        daemon_refuse_calls(daemon);
+    else if (daemon->store_failing)
         refuse_reads(daemon);
 }
 
@@ -673,7 +683,9 @@ static void look_at_data(Daemon *daemon, Now now)
 static void take_room(Daemon *daemon)
 {
     uint64_t lag = journal_end(daemon->journal) - daemon->applied;
-    bool full = journal_full(daemon->journal) || daemon->store_full;
+    const StoreKind *kind = daemon->store->kind;
+    bool full = journal_full(daemon->journal) || daemon->store_full ||
+                (kind->full && kind->full(daemon->store));
     bool no_room = full || daemon->data_gone || lag > daemon->options.journal_lag_max;
     if (no_room == daemon->no_room)
         return;

@@ -174,8 +174,9 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
     if (state == READY)
         state = runner_state(daemon);
     *out_why = words[state];
+    bool goes_on = daemon->store->kind->shared && !daemon->options.ack_store;
     return state == READY || state == READY_BUT_HANGING ||
-           (state == NOT_STORE && daemon->store->kind->shared);
+           (state == NOT_STORE && goes_on);
 }
 
 void daemon_state_changed(Daemon *daemon)

@@ -151,6 +151,10 @@ typedef struct StoreKind {
      * waits must poll in any case. */
     bool (*watch)(Store *store, uint32_t node, int timeout_ms);
 
+    /* Whether it has no room for anything new; what makes room and what ends jobs still
+     * gets in. Any thread. NULL: commit says it. */
+    bool (*full)(Store *store);
+
     /* Whether its file is still the one that was opened, where others would find it. Any
      * thread. NULL: it has none. */
     bool (*there)(Store *store);

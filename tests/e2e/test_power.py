@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from lib.api import wait_for               # noqa: E402
+from lib.api import Broken, NotSent, wait_for # noqa: E402
 from lib.daemon import Place, stopped      # noqa: E402
 from lib.disk import Small, why_not        # noqa: E402
 from lib.power import PowerCuts            # noqa: E402
@@ -124,6 +124,40 @@ def test_what_was_recorded_on_a_full_disk_is_really_there(place):
             assert (ended["state"], ended["attempt"]) == ("failed", 1)
         finally:
             node.cleanup()
+
+
+@needs_small
+def test_on_a_full_disk_jobs_can_be_removed_and_a_restart_starts(place):
+    """F25: the way out of a full disk works: what is removed makes room in the store itself."""
+    with Small(place.path / "small", 48) as disk:
+        node = place.daemon(*SMALL_OPTIONS, data=disk.path / "data")
+        try:
+            node.log_path = place.path / "small.log"
+            api = node.start().api()
+            old = [api.add(command=["/bin/true"], payload="x" * 60000, held=True)["id"]
+                   for _ in range(100)]
+            disk.fill()
+            wait_for(lambda: refusal(api), 120, "adds are not refused")
+            node.kill() # with a log that is not in the file yet
+            node.spawn()
+            wait_for(lambda: (node.data / "listen").exists() and alive(node), 120,
+                     lambda: node.story("does not start on a full disk"))
+            api = node.api()
+            assert set(old) <= {job["id"] for job in api.all()}
+            done = api.request("POST", "/operations", {"action": "rm", "q": "state:held"})
+            assert done.status == 202, done
+            wait_for(lambda: not [job for job in api.all() if job["state"] == "held"], 120,
+                     lambda: node.story("nothing is removed"))
+            wait_for(lambda: refusal(api) is None, 120, lambda: node.story("stays full"))
+        finally:
+            node.cleanup()
+
+
+def alive(node):
+    try:
+        return node.api().request("GET", "/livez").status == 200
+    except (NotSent, Broken):
+        return False
 
 
 def refusal(api):

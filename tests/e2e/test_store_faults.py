@@ -3,6 +3,7 @@
 import itertools
 import pathlib
 import sys
+import time
 
 import pytest
 
@@ -41,6 +42,32 @@ def fixture_make_node(database, proxy, place):
         return made[-1]
     yield make
     for node in made:
+        node.cleanup()
+
+
+def test_with_ack_store_nobody_waits_for_a_store_that_is_away(database, place):
+    """F6: refused with a code within seconds, and the balancer sends elsewhere."""
+    database.ask("CREATE DATABASE acked")
+    node = Daemon(place / "acked", "--slots", "2", "--store",
+                  f"postgresql://pawl@/acked?host={database.home}", "--set", "journal.ack=store",
+                  "--set", f"scheduling.lease={STEADY}")
+    try:
+        api = node.start().api()
+        assert api.until(api.add(command=["/bin/true"])["id"])["state"] == "done"
+        database.kill()
+        try:
+            begun = time.monotonic()
+            for _ in range(3):
+                answer = api.request("POST", "/jobs", {"command": ["/bin/true"]})
+                assert (answer.status, answer.json()["code"]) == (503, "store_failing"), answer
+            assert time.monotonic() - begun < 50 # it was 60 s for each
+            assert api.request("GET", "/readyz").status == 503
+        finally:
+            database.start()
+        wait_for(lambda: api.request("GET", "/readyz").status == 200, SECONDS,
+                 lambda: node.story("stays unready"))
+        assert api.until(api.add_soon(command=["/bin/true"])["id"])["state"] == "done"
+    finally:
         node.cleanup()
 
 

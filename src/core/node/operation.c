@@ -148,7 +148,9 @@ static const Operation *next_operation(const Node *node)
     MapEntry at;
     for (size_t i = 0; map_next(&node->operations, &i, &at);) {
         const Operation *operation = &((OperationEntry *)at.value)->operation;
-        if (operation->state == OPERATION_RUNNING &&
+        bool may =
+            !node->no_room || operation->action == ACT_REMOVE; /* that makes some */
+        if (operation->state == OPERATION_RUNNING && may &&
             node_share_sees_to(node, operation->id) &&
             (!next || operation->id < next->id))
             next = operation;
@@ -159,7 +161,7 @@ static const Operation *next_operation(const Node *node)
 void node_ask_operation(Node *node)
 {
     if (node->operation_loading || !node->operations.count ||
-        node->now.boot_ms < node->operation_boot || node->no_room)
+        node->now.boot_ms < node->operation_boot)
         return;
     const Operation *operation = next_operation(node);
     if (!operation)

@@ -403,13 +403,9 @@ static void apply_batch(Sqlite *sqlite, const Batch *batch, OpResult *out_result
     point_move(points_of(points, node), batch);
 }
 
-Err sqlite_commit(Store *store, const Batch *batches, size_t count, OpResult *out_results,
-                  Error *why)
+static Err try_commit(Sqlite *sqlite, const Batch *batches, size_t count,
+                      OpResult *out_results, Error *why)
 {
-    Sqlite *sqlite = sqlite_of(store);
-    if (sqlite->read_only)
-        return error_set(why, ERR_DENIED, "store: %s was opened to be read only",
-                         sqlite->db.path);
     db_begin(&sqlite->db, true);
     if (sqlite->stale) {
         catalog_drop(&sqlite->catalog);
@@ -431,6 +427,32 @@ Err sqlite_commit(Store *store, const Batch *batches, size_t count, OpResult *ou
         return err;
     }
     points_settle(&sqlite->catalog.points);
-    db_bound_log(&sqlite->db);
+    db_bound_log(&sqlite->db, reserve_low(&sqlite->reserve));
     return ERR_OK;
+}
+
+/* As long as the reserve is spent, what is free inside the file counts. */
+static void look_at_room(Sqlite *sqlite)
+{
+    if (!reserve_is_spent(&sqlite->reserve))
+        return;
+    sqlite3_stmt *stmt = db_statement(&sqlite->db, SQL_FREE_PAGES);
+    int64_t pages = db_row(&sqlite->db, stmt) ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_reset(stmt);
+    reserve_note_free(&sqlite->reserve, pages * DB_PAGE_BYTES);
+}
+
+Err sqlite_commit(Store *store, const Batch *batches, size_t count, OpResult *out_results,
+                  Error *why)
+{
+    Sqlite *sqlite = sqlite_of(store);
+    if (sqlite->read_only)
+        return error_set(why, ERR_DENIED, "store: %s was opened to be read only",
+                         sqlite->db.path);
+    Err err = try_commit(sqlite, batches, count, out_results, why);
+    if (err == ERR_FULL && reserve_spend(&sqlite->reserve))
+        err = try_commit(sqlite, batches, count, out_results, why);
+    if (!err)
+        look_at_room(sqlite);
+    return err;
 }

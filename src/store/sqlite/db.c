@@ -25,11 +25,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE_BYTES       4096
 #define BUSY_MS          5000
 #define CACHE_KIB_WRITER 4096
 #define CACHE_KIB_READER 2048
 #define WAL_FRAMES_MAX   16384 /* 64 MiB */
+#define WAL_FRAMES_LOW   256   /* 1 MiB */
 #define WAL_BYTES_KEPT   ((int64_t)64 << 20)
 #define WAL_SAFE_VERSION 3051003 /* see D1 */
 #define SYNC_FULL        2
@@ -197,9 +197,9 @@ static int checkpoint(Db *db)
     return rc;
 }
 
-void db_bound_log(Db *db)
+void db_bound_log(Db *db, bool low)
 {
-    if (db->wal_frames < db->wal_frames_max)
+    if (db->wal_frames < (low ? WAL_FRAMES_LOW : db->wal_frames_max))
         return;
     checkpoint(db); /* what fails here is told by the next db_sync */
 }
@@ -228,7 +228,9 @@ Err db_sync(Db *db, Error *why)
     if (err)
         return err;
     int rc = checkpoint(db);
-    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
+    db->checkpoint_full = (rc & 0xff) == SQLITE_FULL; /* it is safe in the log */
+    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED ||
+        db->checkpoint_full)
         return ERR_OK;
     return error_set(why, db_err(rc), "store: cannot move the log into %s: %s", db->path,
                      sqlite3_errmsg(db->handle));
@@ -321,7 +323,7 @@ static Err set_pragmas(Db *db, const StoreOptions *options, Error *why)
     int level = options->durable ? SYNC_FULL : SYNC_NORMAL;
     char expected[8];
     snprintf(expected, sizeof expected, "%d", level);
-    Err err = pragma(db, why, "PRAGMA page_size = %d", PAGE_BYTES);
+    Err err = pragma(db, why, "PRAGMA page_size = %d", DB_PAGE_BYTES);
     if (!err && !reader)
         err = pragma(db, why, "PRAGMA journal_mode = WAL");
     if (!err && !reader)

@@ -14,6 +14,8 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
+#define DB_PAGE_BYTES 4096
+
 typedef struct Db {
     sqlite3 *handle;
     char *path;
@@ -23,9 +25,10 @@ typedef struct Db {
     ino_t inode;
     int rc; /* the first failure since db_begin; SQLITE_OK: none */
     int wal_frames;
-    int wal_frames_max; /* then the log is moved into the file; tests make it small */
-    uint32_t defined;   /* changes of definitions: cluster_trims */
-    char failure[256];  /* SQLite's words about it */
+    int wal_frames_max;   /* then the log is moved into the file; tests make it small */
+    bool checkpoint_full; /* the last one found the disk full */
+    uint32_t defined;     /* changes of definitions: cluster_trims */
+    char failure[256];    /* SQLite's words about it */
     sqlite3_stmt *statements[SQL_STATEMENTS];
 } Db;
 
@@ -56,8 +59,9 @@ MUST_CHECK Err db_sync(Db *db, Error *why);
 /* Whether the path still leads to the file that was opened. Any thread. */
 bool db_there(const Db *db);
 
-/* Moves the log into the file when it has grown past its bound. */
-void db_bound_log(Db *db);
+/* Moves the log into the file when it has grown past its bound; past a small one where
+ * the disk is low on room. */
+void db_bound_log(Db *db, bool low);
 
 /* Binding: what is 0 or empty is left out (NULL). Bytes must live until the step. */
 void db_bind_int(sqlite3_stmt *stmt, int place, int64_t value);

@@ -34,6 +34,7 @@ static const char *const texts[SQL_STATEMENTS] = {
     [SQL_META_GET] = "SELECT value FROM meta WHERE key = ?1",
     [SQL_META_PUT] = "INSERT INTO meta(key, value) VALUES(?1, ?2)",
 
+    [SQL_FREE_PAGES] = "PRAGMA freelist_count",
     [SQL_NAMES] = "SELECT id, text FROM name WHERE id > ?1 ORDER BY id",
     [SQL_NAME_ADD] = "INSERT INTO name(id, text) VALUES(?1, ?2)",
     [SQL_LANES] = "SELECT id, tenant, queue, pull, type FROM lane WHERE id > ?1"

@@ -12,6 +12,7 @@ typedef enum Sql {
     SQL_ROLLBACK,
     SQL_META_GET,
     SQL_META_PUT,
+    SQL_FREE_PAGES,
     SQL_NAMES, /* behind an id */
     SQL_NAME_ADD,
     SQL_LANES, /* behind an id */

@@ -29,7 +29,12 @@ void sqlite_begin_read(Sqlite *sqlite)
 static Err sqlite_sync(Store *store, Error *why)
 {
     Sqlite *sqlite = sqlite_of(store);
-    return sqlite->read_only ? ERR_OK : db_sync(&sqlite->db, why);
+    if (sqlite->read_only)
+        return ERR_OK;
+    Err err = db_sync(&sqlite->db, why);
+    if (!err && sqlite->db.checkpoint_full && reserve_spend(&sqlite->reserve))
+        err = db_sync(&sqlite->db, why);
+    return err;
 }
 
 static Err sqlite_result(Store *store, JobId id, Buf *out, Error *why)
@@ -175,10 +180,16 @@ static void sqlite_close(Store *store)
     Sqlite *sqlite = sqlite_of(store);
     held_done(sqlite);
     db_close(&sqlite->db);
+    reserve_done(&sqlite->reserve);
     catalog_drop(&sqlite->catalog);
     buf_done(&sqlite->scratch);
     rollups_done(&sqlite->rollups);
     mem_free(sqlite);
+}
+
+static bool sqlite_full(Store *store)
+{
+    return reserve_full(&sqlite_of(store)->reserve);
 }
 
 static bool sqlite_there(Store *store)
@@ -207,6 +218,7 @@ static const StoreKind sqlite_kind = {
     .nodes = sqlite_nodes,
     .changes = sqlite_changes,
     .there = sqlite_there,
+    .full = sqlite_full,
 };
 
 /* The file's cluster must be ours; a new file becomes so. */
@@ -232,6 +244,26 @@ static Err check_cluster(Db *db, const char *cluster, bool read_only, Error *why
     return err;
 }
 
+/* On a full disk with what was kept for it: who cannot start cannot make room. */
+static Err open_db(Sqlite *sqlite, const char *path, const StoreOptions *options,
+                   Error *why)
+{
+    if (options->read_only)
+        return db_open(&sqlite->db, path, options, why);
+    Err err = db_open(&sqlite->db, path, options, why);
+    if (err == ERR_BUSY)
+        return err; /* of another owner, as is the reserve */
+    reserve_init(&sqlite->reserve, path);
+    bool full = err == ERR_FULL || (err == ERR_IO && reserve_needed(&sqlite->reserve));
+    if (full && reserve_spend(&sqlite->reserve))
+        err = db_open(&sqlite->db, path, options, why);
+    if (!err && sqlite->db.checkpoint_full && reserve_spend(&sqlite->reserve))
+        err = db_sync(&sqlite->db, why);
+    if (err)
+        reserve_done(&sqlite->reserve);
+    return err;
+}
+
 Err store_sqlite_open(const char *path, const StoreOptions *options, Store **out,
                       Error *why)
 {
@@ -240,7 +272,7 @@ Err store_sqlite_open(const char *path, const StoreOptions *options, Store **out
     sqlite->read_only = options->read_only;
     sqlite->stale = true;
     sqlite->scan_ms = QUERY_SCAN_MS;
-    Err err = db_open(&sqlite->db, path, options, why);
+    Err err = open_db(sqlite, path, options, why);
     if (err) {
         mem_free(sqlite);
         return err;

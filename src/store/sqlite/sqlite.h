@@ -6,6 +6,7 @@
 #include "store/rollup.h"
 #include "store/sqlite/catalog.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/reserve.h"
 
 /* Jobs that the transaction under way has touched and not yet written: see
  * sqlite/commit.h. */
@@ -34,6 +35,7 @@ typedef struct Sqlite {
     Rollups rollups;       /* of the commit under way */
     int64_t folded_hour;   /* statistics older than it have been coarsened */
     int64_t scan_ms;       /* how long a page of a query may look; tests make it short */
+    Reserve reserve;       /* none if read_only */
     struct TermSets *sets; /* of the query under way: see terms.h */
 } Sqlite;
 
