@@ -497,6 +497,18 @@ static Err open_all(Daemon *daemon, Error *why)
     return ERR_OK;
 }
 
+/* People see them in the store before the first job has run. */
+static void tell_slots(Daemon *daemon)
+{
+    Error why = { 0 };
+    const StoreKind *kind = daemon->store->kind;
+    if (!kind->slots || daemon->offline_start)
+        return;
+    uint32_t slots = node_facts(daemon->node).slots;
+    if (kind->slots(daemon->store, slice_text(daemon->identity.sysid), slots, &why))
+        log_event(LOG_WARN, "store.slots", "why=%s", LOG_QUOTED(why.text));
+}
+
 Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
 {
     Daemon *daemon = MEM_NEW(Daemon);
@@ -529,6 +541,7 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
                              .applied = daemon->applied,
                              .node = daemon->identity.number,
                              .at_once = options->ack_store };
+    tell_slots(daemon);
     daemon->ingest = ingest_open(&ingest);
     node_recovered(daemon->node);
     cluster_start(daemon);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.h - the one way to jobs at rest: a table of functions, several kinds behind it.
  *
- * Kinds: `sqlite` (embedded, one owner), `memory` (tests and simulation), later
- * `postgres` (shared); `trace` and `fault` wrap any of them. All pass one conformance
- * suite. A Store is used by one thread at a time; readers of lists open their own,
- * read-only one.
+ * Kinds: `sqlite` (embedded, one owner), `memory` (tests and simulation), `postgres`
+ * (shared); `trace` and `fault` wrap any of them. All pass one conformance suite. A Store
+ * is used by one thread at a time; readers of lists open their own, read-only one.
  *
  * The rules behind the interface:
  *   - commit applies whole batches in one transaction, read points with them. After an
@@ -97,7 +96,6 @@ typedef struct StoreKind {
 
     /* The bytes of a job's result. ERR_NOT_FOUND when it has none. */
     Err (*result)(Store *store, JobId id, Buf *out, Error *why);
-
     Err (*read_point)(Store *store, uint32_t node, ReadPoint *out, Error *why);
 
     /* The largest job id of this node that was ever added; 0 if none. */
@@ -151,12 +149,13 @@ typedef struct StoreKind {
      * waits must poll in any case. */
     bool (*watch)(Store *store, uint32_t node, int timeout_ms);
 
-    /* Whether it has no room for anything new; what makes room and what ends jobs still
-     * gets in. Any thread. NULL: commit says it. */
+    /* The node has slots 1 to count: 001's resources. NULL: no one can see them. */
+    Err (*slots)(Store *store, Slice sysid, uint32_t count, Error *why);
+
+    /* No room for anything but ends and removals. Any thread. NULL: commit says it. */
     bool (*full)(Store *store);
 
-    /* Whether its file is still the one that was opened, where others would find it. Any
-     * thread. NULL: it has none. */
+    /* Its file is still where it was opened. Any thread. NULL: it has none. */
     bool (*there)(Store *store);
 } StoreKind;
 

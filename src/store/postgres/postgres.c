@@ -250,6 +250,19 @@ static void postgres_close(Store *store)
     mem_free(pg);
 }
 
+static Err postgres_slots(Store *store, Slice sysid, uint32_t count, Error *why)
+{
+    Postgres *pg = postgres_of(store);
+    link_begin(&pg->link, LINK_WRITE);
+    param_bytes(&pg->params, sysid);
+    param_int(&pg->params, count);
+    link_run(&pg->link,
+             "INSERT INTO pawl.slot(node, slot) SELECT pawl.name_add($1), k"
+             " FROM generate_series(1, $2::int4) k ON CONFLICT (node, slot) DO NOTHING",
+             &pg->params);
+    return link_end(&pg->link, "write the slots of a node", why);
+}
+
 static const StoreKind postgres_kind = {
     .name = "postgres",
     .shared = true,
@@ -272,6 +285,7 @@ static const StoreKind postgres_kind = {
     .nodes = postgres_nodes,
     .changes = postgres_changes,
     .watch = postgres_watch,
+    .slots = postgres_slots,
 };
 
 /* The database's cluster must be ours; a new one becomes so. */

@@ -28,7 +28,7 @@ typedef struct FaultFile {
 } FaultFile;
 
 static struct {
-    int told; /* failures that a call of the store has told */
+    int told; /* failures that a call of the store has told, or its reserve */
     sqlite3_vfs *real;
     sqlite3_vfs vfs;
     int calls;
@@ -244,6 +244,8 @@ static int live_on(int fail_at, int rc, Buf *out_dump)
     disk.fail_at = fail_at;
     disk.rc = rc;
     live(&scene);
+    if (reserve_is_spent(&sqlite_of(scene.store)->reserve))
+        disk.told++; /* in the log, and made good */
     int calls = disk.calls;
     disk.fail_at = 0;
     store_close(scene.store);

@@ -187,6 +187,23 @@ static void sqlite_close(Store *store)
     mem_free(sqlite);
 }
 
+static Err sqlite_slots(Store *store, Slice sysid, uint32_t count, Error *why)
+{
+    Sqlite *sqlite = sqlite_of(store);
+    Catalog *catalog = &sqlite->catalog;
+    db_begin(&sqlite->db, true);
+    if (sqlite->stale) {
+        catalog_drop(catalog);
+        catalog_load(catalog, &sqlite->db);
+    }
+    uint32_t node = catalog_name(catalog, &sqlite->db, sysid);
+    for (uint32_t slot = 1; slot <= count; slot++)
+        catalog_slot(catalog, &sqlite->db, node, slot);
+    Err err = db_end(&sqlite->db, "write the slots of a node", why);
+    sqlite->stale = err != ERR_OK;
+    return err;
+}
+
 static bool sqlite_full(Store *store)
 {
     return reserve_full(&sqlite_of(store)->reserve);
@@ -219,6 +236,7 @@ static const StoreKind sqlite_kind = {
     .changes = sqlite_changes,
     .there = sqlite_there,
     .full = sqlite_full,
+    .slots = sqlite_slots,
 };
 
 /* The file's cluster must be ours; a new file becomes so. */

@@ -559,7 +559,7 @@ static void people_read_the_tables_of_001(void **state)
                 " ORDER BY id",
                 expected);
     expect_said(&dir, "SELECT id, name FROM resource ORDER BY id",
-                "1|slot-2@node-a\n2|slot-1@node-a\n");
+                "1|slot-2@node-a\n2|slot-1@node-a\n8589934596|pull@node-a\n");
     snprintf(expected, sizeof expected,
              "%s.1|%s|1|2026-09-21T14:13:20.000Z|1.5|2026-09-21T14:13:21.000Z|"
              "2026-09-21T14:13:22.500Z|2026-09-21T14:13:22.000Z|"
