@@ -14,6 +14,6 @@ export function Spark({ values, width = 84, height = 22 }) {
 /** How much of a whole: a track and its filled part. */
 export function Bar({ part, of, fill = 'f-run', label }) {
   const share = of > 0 ? Math.min(1, part / of) : 0;
-  return html`<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" role=${label ? 'img' : undefined} aria-label=${label} aria-hidden=${label ? undefined : 'true'}>
-    <rect class="f-track" width="100" height="6" rx="3" />${share > 0 && html`<rect class=${fill} width=${Math.max(2, share * 100)} height="6" rx="3" />`}</svg>`;
+  return html`<svg class="bar" role=${label ? 'img' : undefined} aria-label=${label} aria-hidden=${label ? undefined : 'true'}>
+    <rect class="f-track" width="100%" height="6" rx="3" />${share > 0 && html`<rect class=${fill} width=${`${Math.max(2, share * 100)}%`} height="6" rx="3" />`}</svg>`;
 }

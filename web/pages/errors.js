@@ -27,7 +27,7 @@ export default function Errors({ query }) {
   const q = query.get('q') ?? '';
   const errors = useApi('errors', { q }, { every: 5, rest: 30 });
   const jobs = (errors.data?.items ?? []).reduce((sum, one) => sum + one.count, 0);
-  const lead = errors.data && t('error.lead', { jobs: counted(jobs, 'job'), groups: whole(errors.data.items.length) });
+  const lead = errors.data && t('error.lead', { jobs: counted(jobs, 'job'), groups: counted(errors.data.items.length, 'message') });
   return html`<${Head} title=${t('page.errors')} lead=${lead} />
     <div class="filters"><${QueryBox} q=${q} problem=${errors.error?.code === 'invalid_query' ? errors.error : null} onQuery=${(text) => go(href('errors', { q: text }))} /></div>
     <section class="card" aria-label=${t('page.errors')}><${Shown} of=${errors} rows=${6}>${({ items, partial }) => (items.length ? html`<${Table} columns=${columns()} rows=${[...items].sort((a, b) => b.count - a.count)} keyOf=${(one) => `${one.type} ${one.message}`} />${partial && html`<div class="foot">${t('error.partial')}</div>`}` : html`<${Empty} title=${t('error.none')}>${t('error.none.text')}<//>`)}<//></section>`;

@@ -105,7 +105,7 @@ async function rollback(type, version) {
 
 function Versions({ type, items }) {
   const [open, setOpen] = useState(null);
-  return html`<${Card} title=${t('handler.versions')} count=${items.length} flush><ul class="att">${items.map((one, i) => html`<li key=${one.version}><span class="dim">${one.version}</span><div class="what"><${Time} at=${one.created_at} as=${(x) => `${when(x)}, ${ago(x)}`} />
+  return html`<${Card} title=${t('handler.versions')} count=${items.length} flush><ul class="att versions">${items.map((one, i) => html`<li key=${one.version}><span class="dim">${one.version}</span><div class="what"><${Time} at=${one.created_at} as=${(x) => `${when(x)}, ${ago(x)}`} />
       ${open === one.version && html`<pre class="bytes diff" tabindex="0">${lineDiff(items[i + 1]?.body ?? '', one.body ?? '').map((line) => html`<span class=${line.kind}>${{ same: '  ', less: '− ', more: '+ ' }[line.kind]}<${Foreign} text=${line.text} />${'\n'}</span>`)}</pre>`}</div><span class="since"></span>
       <span class="acts"><button type="button" class="btn small soft" aria-expanded=${String(open === one.version)} onClick=${() => setOpen(open === one.version ? null : one.version)}>${t('handler.diff')}</button>${i > 0 && html`<${Act} small scope="admin" onClick=${() => rollback(type, one.version)}>${t('handler.rollback')}<//>`}</span></li>`)}</ul><//>`;
 }

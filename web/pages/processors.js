@@ -1,7 +1,7 @@
 // Processors: directories as work. Buckets as a picture of the flow, units, signals.
 import { at, post } from '../lib/api.js';
 import { useApi } from '../lib/data.js';
-import { rate, span, whole } from '../lib/format.js';
+import { counted, rate, span, whole } from '../lib/format.js';
 import { t } from '../lib/text.js';
 import { html, useState } from '../lib/view.js';
 import { stir } from '../ui/actions.js';
@@ -32,7 +32,7 @@ function signal(one, name) {
 
 function Flow({ one }) {
   const box = (name, i) => html`<g><rect class=${`rel-box ${number(one, name) > 0 && name === 'active' ? 'this' : ''}`} x=${i * 122} y="1" width="102" height="46" rx="6" /><text x=${i * 122 + 10} y="18">${t(`bucket.${name}`)}</text><text class="key" x=${i * 122 + 10} y="37">${whole(number(one, name))}</text>${i > 0 && html`<path class="rel-line" d=${`M${i * 122 - 20} 24h18`} />`}</g>`;
-  return html`<svg class="chart desk" viewBox="0 0 714 100" role="img" aria-label=${t('processor.flow', { name: one.name })}>${BUCKETS.map(box)}
+  return html`<svg class="chart flow desk" viewBox="0 0 714 100" role="img" aria-label=${t('processor.flow', { name: one.name })}>${BUCKETS.map(box)}
       ${SIDE.map((name, i) => html`<g><rect class="rel-box" x=${244 + i * 122} y="62" width="102" height="34" rx="6" /><text x=${254 + i * 122} y="83">${t(`bucket.${name}`)} ${whole(number(one, name))}</text></g>`)}</svg>
     <dl class="kv phone">${[...BUCKETS, ...SIDE].map((name) => html`<dt>${t(`bucket.${name}`)}</dt><dd>${whole(number(one, name))}</dd>`)}</dl>`;
 }
@@ -61,6 +61,6 @@ export default function Processors() {
   const processors = useApi('processors', {}, { every: 2, rest: 5 });
   const items = processors.data?.items ?? [];
   const failed = items.reduce((n, one) => n + number(one, 'failed'), 0);
-  return html`<${Head} title=${t('page.processors')} lead=${processors.data && items.length > 0 && t('processor.lead', { n: items.length, failed: whole(failed) })} />
+  return html`<${Head} title=${t('page.processors')} lead=${processors.data && items.length > 0 && t('processor.lead', { processors: counted(items.length, 'processor'), failed: counted(failed, 'unit') })} />
     ${processors.data ? (items.length ? items.map((one) => html`<${Processor} key=${one.name} one=${one} />`) : html`<section class="card" aria-label=${t('page.processors')}><${Empty} title=${t('processor.none')}>${t('processor.none.text')}<//></section>`) : html`<div class="card"><${Shown} of=${processors} /></div>`}`;
 }

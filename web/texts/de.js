@@ -9,6 +9,9 @@ export default {
   'count.waiting': ({ n, text }) => `${text} ${one(n, 'Auftrag wartet', 'Aufträge warten')}`,
   'count.node': ({ n, text }) => `${text} ${one(n, 'Knoten', 'Knoten')}`,
   'count.queue': ({ n, text }) => `${text} ${one(n, 'Warteschlange', 'Warteschlangen')}`,
+  'count.processor': ({ text }) => `${text} Verarbeiter`,
+  'count.unit': ({ n, text }) => `${text} ${one(n, 'Einheit ist', 'Einheiten sind')}`,
+  'count.message': ({ n, text }) => `${text} ${one(n, 'Meldung', 'verschiedene Meldungen')}`,
   'count.line': ({ n, text }) => `${text} ${one(n, 'Zeile', 'Zeilen')}`,
 
   // words that many pages use
@@ -713,7 +716,7 @@ export default {
 
   // errors
   'page.errors': 'Fehler',
-  'error.lead': '{jobs} mit {groups} verschiedenen Meldungen.',
+  'error.lead': '{jobs}, {groups}.',
   'error.count': 'Aufträge',
   'error.message': 'Meldung',
   'error.newest': 'Neuester',
@@ -901,7 +904,7 @@ export default {
 
   // processors
   'page.processors': 'Verarbeiter',
-  'processor.lead': '{n} Verarbeiter; {failed} Einheiten sind gescheitert.',
+  'processor.lead': '{processors}; {failed} gescheitert.',
   'processor.on': 'arbeitet',
   'processor.off': 'arbeitet nicht',
   'processor.forwards': 'gibt Fertiges weiter',

@@ -10,6 +10,9 @@ export default {
   'count.waiting': ({ n, text }) => `${text} ${one(n, 'job waits', 'jobs wait')}`,
   'count.node': ({ n, text }) => `${text} ${one(n, 'node', 'nodes')}`,
   'count.queue': ({ n, text }) => `${text} ${one(n, 'queue', 'queues')}`,
+  'count.processor': ({ n, text }) => `${text} ${one(n, 'processor', 'processors')}`,
+  'count.unit': ({ n, text }) => `${text} ${one(n, 'unit has', 'units have')}`,
+  'count.message': ({ n, text }) => `${text} ${one(n, 'message', 'different messages')}`,
   'count.line': ({ n, text }) => `${text} ${one(n, 'line', 'lines')}`,
 
   // words that many pages use
@@ -714,7 +717,7 @@ export default {
 
   // errors
   'page.errors': 'Errors',
-  'error.lead': '{jobs} with {groups} different messages.',
+  'error.lead': '{jobs}, {groups}.',
   'error.count': 'Jobs',
   'error.message': 'Message',
   'error.newest': 'Newest',
@@ -902,7 +905,7 @@ export default {
 
   // processors
   'page.processors': 'Processors',
-  'processor.lead': '{n} processors; {failed} units have failed.',
+  'processor.lead': '{processors}; {failed} failed.',
   'processor.on': 'processing',
   'processor.off': 'not processing',
   'processor.forwards': 'forwards what is done',

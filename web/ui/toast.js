@@ -4,6 +4,7 @@ import { whole } from '../lib/format.js';
 import { t } from '../lib/text.js';
 import { useValue, value } from '../lib/value.js';
 import { html, useEffect, useRef, useState } from '../lib/view.js';
+import { Bar } from '../charts/small.js';
 import { Glyph, Icon } from './icon.js';
 import { Foreign } from './parts.js';
 
@@ -44,11 +45,6 @@ function useOperation(operation, onEnd) {
   return now;
 }
 
-function Progress({ of }) {
-  return html`<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=${`${of} %`}>
-    <rect class="f-track" width="100" height="6" rx="3" /><rect class="f-run" width=${of} height="6" rx="3" /></svg>`;
-}
-
 function Toast({ one }) {
   const hovered = useRef(false);
   const operation = useOperation(one.operation, one.onEnd);
@@ -67,7 +63,7 @@ function Toast({ one }) {
       onFocusIn=${() => { hovered.current = true; }} onFocusOut=${() => { hovered.current = false; }}>
     <${Glyph} state=${running ? 'running' : one.state ?? 'done'} coloured />
     <div><b>${one.strong}</b> <${Foreign} text=${running ? t('operation.of', { acted: whole(operation.acted), count: whole(operation.count) }) : told ?? ''} />
-      ${running && html`<${Progress} of=${operation.progress ?? 0} />`}</div>
+      ${running && html`<${Bar} part=${operation.progress ?? 0} of=${100} label=${`${operation.progress ?? 0} %`} />`}</div>
     <span class="r">
       ${running && html`<button type="button" class="btn small" onClick=${stop}>${t('stop')}</button>`}
       ${one.show && html`<a class="btn small soft" href=${one.show}>${t('show')}</a>`}
