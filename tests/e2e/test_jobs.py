@@ -1048,8 +1048,11 @@ def check_attempts(node, ids):
     expected = (when(running["expected_finish_time"]) -
                 when(running["actual_execution_time"])).total_seconds()
     assert expected == 90
-    for state in ("deferred", "blocked", "held", "cancelled"):
+    for state in ("deferred", "blocked", "held"):
         assert attempt_rows(node, ids[state]) == []
+    nobodys, = attempt_rows(node, ids["cancelled"]) # else 001's pick would offer it
+    assert (nobodys["status"], nobodys["resource_id"]) == ("Cancelled", 8589934592)
+    assert nobodys["actual_execution_time"] is None
 
 
 def test_two_jobs_at_once_hold_two_resources(node, api, home):
