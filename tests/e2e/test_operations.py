@@ -167,6 +167,24 @@ def test_bad_requests(api):
     assert api.request("DELETE", "/operations/0000000000000").status == 404
 
 
+def test_a_clone_refuses_what_it_does_not_read(api, tag):
+    first = api.add(command=["true"], tags=[tag])
+    answer = api.request("POST", f"/jobs/{first['id']}/clone", {"payload": "other"})
+    assert (answer.status, answer.json()["code"]) == (422, "unknown_field"), answer
+    assert api.request("POST", f"/jobs/{first['id']}/clone", {}).status == 201
+
+
+def test_a_traceparent_reaches_the_job(api, tag):
+    """Only one that can be one; others are left out, as W3C Trace Context asks."""
+    good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    for trace, seen in [(good, good), ("00-xyz", ""), ("00-" + "0" * 32 + good[35:], "")]:
+        answer = api.request("POST", "/jobs?wait=PT60S", {
+            "command": ["sh", "-c", 'printf "%s" "R: 200 [$TRACEPARENT]"'],
+            "protocol": True, "tags": [tag]}, headers={"Traceparent": trace})
+        assert answer.status == 200, answer
+        assert answer.json()["result"] == f"[{seen}]", (trace, answer)
+
+
 def test_a_clone_is_a_new_job_like_the_old_one(api, tag):
     first = api.add(command=["sh", "-c", "echo hello"], tags=[tag], priority=3, name="one",
                     env={"A": "1"}, queue="slow", max_retries=2)
