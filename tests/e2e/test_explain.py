@@ -229,3 +229,23 @@ def test_a_full_node_a_full_queue_and_others_before(home):
     assert api.get(f"/jobs/{high[0]}/explain")["reason"] == "draining"
     node.kill()
     node.kill_launcher()
+
+
+def test_a_tenants_limit_is_named_and_the_advice_helps(home):
+    """A job that waits for its tenant's max_running says so; a higher limit lets it run."""
+    daemon = home.daemon("--slots", "4", data=home.path / "tenant-limit")
+    daemon.start()
+    try:
+        api = daemon.api()
+        assert api.request("PUT", "/tenants/small", {"max_running": 1}).status in (200, 201)
+        first = api.request("POST", "/jobs?tenant=small", {"command": ["sleep", "600"]}).json()["id"]
+        api.until(first, states=("running",), tenant="small")
+        second = api.request("POST", "/jobs?tenant=small", {"command": ["true"]}).json()["id"]
+        told = api.request("GET", f"/jobs/{second}/explain?tenant=small").json()
+        assert told["reason"] == "tenant_full" and "max_running 1" in told["text"], told
+        assert told["help"] == "pawl tenant set small --max-running 2", told
+        answer = api.request("PUT", "/tenants/small", {"max_running": 2})
+        assert answer.status == 200, answer
+        assert api.until(second, tenant="small")["state"] == "done"
+    finally:
+        daemon.stop()

@@ -145,7 +145,7 @@ static void say_draining(Saying *saying, const ExplainFacts *facts)
 
 static void say_ready(Saying *saying, const ExplainFacts *facts)
 {
-    const Reason *queue = reason_among(facts, REASON_QUEUE_PAUSED, REASON_QUEUE_RATE);
+    const Reason *queue = reason_among(facts, REASON_QUEUE_PAUSED, REASON_TENANT_FULL);
     const Reason *resource =
         reason_among(facts, REASON_RESOURCE_MISSING, REASON_HIGHLANDER);
     saying->since_ms = job_ready_since(facts->job);
@@ -706,6 +706,7 @@ static bool lasts(ReasonKind kind)
         return true;
     case REASON_QUEUE_FULL:
     case REASON_QUEUE_RATE:
+    case REASON_TENANT_FULL:
     case REASON_NODE_FULL:
     case REASON_RESOURCE_BUSY:
     case REASON_RESOURCE_KEPT:

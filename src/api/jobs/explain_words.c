@@ -15,6 +15,8 @@ const char *reason_word(ReasonKind kind)
         return "queue_full";
     case REASON_QUEUE_RATE:
         return "queue_rate";
+    case REASON_TENANT_FULL:
+        return "tenant_full";
     case REASON_NODE_FULL:
         return "no_free_slot";
     case REASON_RESOURCE_MISSING:
@@ -102,6 +104,12 @@ void reason_text(const Reason *reason, const Job *job, int64_t wall_ms, Buf *out
                    duration_human(reason->every_ms, human));
         add_until(reason, wall_ms, out);
         return;
+    case REASON_TENANT_FULL:
+        buf_printf(out,
+                   "tenant " SLICE_FMT " runs as many jobs as it may at once "
+                   "(max_running %lld)",
+                   SLICE_ARG(job->tenant), (long long)reason->total);
+        return;
     case REASON_NODE_FULL:
         buf_printf(out, "all %lld slots are in use", (long long)reason->total);
         add_end(reason, wall_ms, out);
@@ -154,6 +162,10 @@ void reason_help(const Reason *reason, const Job *job, Buf *out)
         buf_printf(out, "pawl queue set " SLICE_FMT " --rate none",
                    SLICE_ARG(job->queue));
         break;
+    case REASON_TENANT_FULL:
+        buf_printf(out, "pawl tenant set " SLICE_FMT " --max-running %lld",
+                   SLICE_ARG(job->tenant), (long long)reason->total + 1);
+        return;
     case REASON_NODE_FULL:
         buf_printf(out, "pawl config set max_concurrent_jobs=%lld",
                    (long long)reason->total + 1);

@@ -160,6 +160,12 @@ void node_quota_heard(Node *node, const Event *event)
 
 /* --- Limits ------------------------------------------------------------------------- */
 
+uint64_t node_quota_running_max(const Node *node, uint32_t tenant)
+{
+    const Tenant *set = settings_of(node, tenant);
+    return set ? set->max_running : 0;
+}
+
 bool node_quota_full(const Node *node, uint32_t tenant)
 {
     const Tenant *set = settings_of(node, tenant);

@@ -16,7 +16,8 @@ void node_quota_added(Node *node, uint32_t tenant, const Job *job, uint64_t coun
                       uint64_t bytes);
 void node_quota_moved(Node *node, uint32_t tenant, JobState was, JobState state);
 void node_quota_runs(Node *node, uint32_t tenant, int change);
-bool node_quota_full(const Node *node, uint32_t tenant); /* no more may run */
+bool node_quota_full(const Node *node, uint32_t tenant);            /* no more may run */
+uint64_t node_quota_running_max(const Node *node, uint32_t tenant); /* 0: no limit */
 
 /* Why not so many jobs with so many bytes: a problem, or NULL. */
 const char *node_quota_refuses(const Node *node, const Job *job, uint64_t count,

@@ -3,6 +3,7 @@
 #include "core/dispatch/reasons.h"
 
 #include "core/dispatch/limits.h"
+#include "core/dispatch/quota.h"
 #include "core/node/inside.h"
 
 typedef struct Asking {
@@ -79,6 +80,14 @@ static void of_queue(const Asking *asking)
                       .total = def->rate_jobs,
                       .every_ms = def->rate_ms,
                       .until_ms = asking->now.wall_ms + boot_ms - asking->now.boot_ms });
+}
+
+static void of_tenant(const Asking *asking)
+{
+    if (node_quota_full(asking->node, asking->tenant))
+        say(asking, (Reason){ .kind = REASON_TENANT_FULL,
+                              .total = (int64_t)node_quota_running_max(asking->node,
+                                                                       asking->tenant) });
 }
 
 static void of_slots(const Asking *asking)
@@ -226,6 +235,7 @@ void node_reasons(const Node *node, const Job *job, Now now, ReasonSink *sink,
     asking.entry = node_queue_find(node, asking.tenant, asking.queue);
     node_itself(&asking);
     of_queue(&asking);
+    of_tenant(&asking);
     of_slots(&asking);
     of_highlander(&asking);
     of_resources(&asking);

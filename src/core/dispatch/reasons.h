@@ -17,6 +17,7 @@ typedef enum ReasonKind {
     REASON_QUEUE_PAUSED,     /* text: why; until_ms, or 0 */
     REASON_QUEUE_FULL,       /* used of total */
     REASON_QUEUE_RATE,       /* total jobs per every_ms; until_ms */
+    REASON_TENANT_FULL,      /* its max_running: total */
     REASON_NODE_FULL,        /* used of total */
     REASON_RESOURCE_MISSING, /* key */
     REASON_RESOURCE_SMALL,   /* key; amount wanted of total: never as it is */
