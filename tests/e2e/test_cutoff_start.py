@@ -74,7 +74,7 @@ def is_back(node):
 def rows(database, ids):
     """state by id, of those that the store has."""
     found = database.ask("SELECT string_agg(id || ' ' || state, ',') FROM pawl.job")
-    states = dict(row.split() for row in found.split(","))
+    states = dict(row.split() for row in found.split(",") if row) # an empty table has none
     return {id: states.get(id) for id in ids}
 
 
