@@ -628,9 +628,17 @@ static void take_news_of_one(Daemon *daemon, RunNews *news)
         daemon_trial_child(daemon, news->id, buf_slice(&news->text)))
         return;
     take_news(daemon, news);
-    if (daemon->event_count > before && /* all are of one attempt */
-        daemon_trial_event(daemon, &daemon->events[before]))
-        daemon->event_count = before;
+    size_t own = daemon->event_count - before; /* all are of one attempt */
+    if (!own)
+        return;
+    Event first = daemon->events[before];
+    if (!daemon_trial_event(daemon, &first) && !notices_event(daemon->notices, &first))
+        return;
+    /* What came of it stays: a notice is written down. */
+    size_t more = daemon->event_count - before - own;
+    memmove(&daemon->events[before], &daemon->events[before + own],
+            more * sizeof *daemon->events);
+    daemon->event_count = before + more;
 }
 
 static void take_runner(Daemon *daemon)

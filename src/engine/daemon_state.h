@@ -171,6 +171,7 @@ void daemon_waiters_expire(Daemon *daemon, Now now);
 void daemon_waiters_end(Daemon *daemon); /* they look how far it is */
 
 /* trials.c */
+JobId daemon_trial_id(Daemon *daemon); /* of an attempt that is no job's */
 void daemon_trial_begin(Daemon *daemon, Call *call);
 const Handler *daemon_trial_handler(const Daemon *daemon, JobId id); /* NULL: none */
 bool daemon_trial_event(Daemon *daemon, const Event *event); /* it was a trial's */

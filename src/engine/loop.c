@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "engine/leftovers.h"
 #include "engine/read_barrier.h"
+#include "watch/notices.h"
 
 #include <signal.h>
 
@@ -143,8 +144,10 @@ static int64_t next_wake(const Daemon *daemon)
 {
     Now now = clock_now();
     int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
-    if ((daemon->waiter_count || daemon->trials.count) && wait_ms > 100)
-        wait_ms = 100; /* waiters have deadlines of their own */
+    bool awaited = daemon->waiter_count || daemon->trials.count ||
+                   (daemon->notices && notices_trying(daemon->notices));
+    if (awaited && wait_ms > 100)
+        wait_ms = 100; /* they have deadlines of their own */
     if (cluster_awaits(daemon) && wait_ms > SETTLE_LOOK_MS)
         wait_ms = SETTLE_LOOK_MS;
     if (leftovers_wake_boot(daemon->leftovers) - now.boot_ms < wait_ms)

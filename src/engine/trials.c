@@ -41,12 +41,17 @@ static void refuse(Call *call, Err err, const char *problem, const char *text)
     call->done(call);
 }
 
+JobId daemon_trial_id(Daemon *daemon)
+{
+    uint64_t c = id_take(&daemon->trial_ids, clock_now().wall_ms, 1);
+    return id_from_count(c, TRIAL_NODE);
+}
+
 static Job job_of(Daemon *daemon, const Call *call, const Handler *handler)
 {
     const Trial *trial = call->trial;
     Job job = job_default();
-    uint64_t c = id_take(&daemon->trial_ids, clock_now().wall_ms, 1);
-    job.id = id_from_count(c, TRIAL_NODE);
+    job.id = daemon_trial_id(daemon);
     job.attempt = 1;
     job.tenant = handler->tenant;
     job.type = handler->type;

@@ -4,38 +4,33 @@
 
 #include "base/log.h"
 #include "engine/daemon_state.h"
-#include "watch/announce.h"
+#include "watch/notice_try.h"
 #include "watch/notify.h"
 
+#include <signal.h>
 #include <stdio.h>
 
-#define NOTICES_MAX 10000 /* waiting; more than that is told to no one but the log */
+#define NOTICES_MAX      10000 /* waiting; more are told to no one but the log */
+#define TRIES_MAX        16    /* under way at once */
+#define TENANT_TRIES_MAX 3     /* of one tenant */
 
 typedef struct Pending {
     struct Pending *next;
     Arena arena;
     NoticeName name;
     Notice notice;
-    Buf error; /* of the last try, if that was since the start */
-    uint64_t token;
-    bool busy; /* a try is under way, or what came of it is being written */
+    Buf error;          /* of the last try, if that was since the start */
+    JobId try;          /* under way; 0: none */
+    int64_t until_boot; /* with try */
+    bool busy;          /* a try is under way, or what came of it is being written */
 } Pending;
-
-/* What came of a try; from the announcer's thread. */
-typedef struct Result {
-    Mail mail;
-    uint64_t token;
-    bool sent;
-    Error why;
-} Result;
 
 struct Notices {
     Daemon *daemon;
-    Announcer *announcer; /* from the first notice on */
-    Mailbox results;
     Pending *all;
     size_t count;
-    uint64_t tokens;
+    Pending *trying[TRIES_MAX];
+    size_t trying_count;
     OwedList owed; /* at the start */
 };
 
@@ -60,6 +55,9 @@ static void drop(Notices *notices, Pending **at)
     Pending *pending = *at;
     *at = pending->next;
     notices->count--;
+    for (size_t i = 0; i < notices->trying_count; i++)
+        if (notices->trying[i] == pending)
+            notices->trying[i] = notices->trying[--notices->trying_count];
     pending_free(pending);
 }
 
@@ -77,7 +75,6 @@ static void insert(Notices *notices, const NoticeName *name, Slice value)
     pending->notice.body = slice_copy(arena, notice.body);
     pending->notice.user = slice_copy(arena, notice.user);
     pending->notice.error = slice_copy(arena, notice.error);
-    pending->token = ++notices->tokens;
     Pending **at = &notices->all;
     while (*at)
         at = &(*at)->next;
@@ -99,7 +96,6 @@ Err notices_open(Daemon *daemon, Error *why)
     Notices *notices = MEM_NEW(Notices);
     daemon->notices = notices;
     notices->daemon = daemon;
-    mailbox_init(&notices->results);
     Err err = notify_read(daemon, &notices->owed, why);
     return err ? err
                : daemon->store->kind->definitions(
@@ -110,13 +106,6 @@ void notices_free(Notices *notices)
 {
     if (!notices)
         return;
-    announcer_close(notices->announcer);
-    for (Mail *mail = mailbox_take(&notices->results); mail;) {
-        Mail *next = mail->next;
-        mem_free(mail);
-        mail = next;
-    }
-    mailbox_done(&notices->results);
     mem_free(notices->owed.items);
     while (notices->all)
         drop(notices, &notices->all);
@@ -125,29 +114,6 @@ void notices_free(Notices *notices)
 
 /* --- Trying ---------------------------------------------------------------------------
  */
-
-static void announced(void *context, uint64_t token, const Error *why)
-{
-    Notices *notices = context;
-    Result *result = MEM_NEW(Result);
-    result->token = token;
-    result->sent = !why;
-    if (why)
-        result->why = *why;
-    mailbox_put(&notices->results, &result->mail);
-    uv_async_send(&notices->daemon->wake);
-}
-
-static void try_it(Notices *notices, Pending *pending)
-{
-    if (!notices->announcer)
-        notices->announcer = announcer_open(announced, notices);
-    pending->busy = true;
-    announcer_send(notices->announcer, &(Announcement){ .token = pending->token,
-                                                        .target = pending->notice.target,
-                                                        .body = pending->notice.body,
-                                                        .user = pending->notice.user });
-}
 
 /* With this turn; notice NULL: it is gone. What the event points to lives until its step
  * is over. */
@@ -174,35 +140,73 @@ static void log_failed(const Pending *pending)
               pending->notice.tries, log_quote(pending->notice.error, quoted));
 }
 
-static void take_result(Notices *notices, const Result *result, Now now)
+static void take_result(Notices *notices, Pending *pending, const Error *why)
 {
-    Pending *pending = notices->all;
-    while (pending && pending->token != result->token)
-        pending = pending->next;
-    if (!pending)
-        return;
-    if (result->sent) {
+    if (!why) {
         define(notices->daemon, &pending->name, NULL);
         return;
     }
     buf_clear(&pending->error);
-    buf_add_text(&pending->error, result->why.text);
-    notice_failed(&pending->notice, now.wall_ms, buf_slice(&pending->error));
+    buf_add_text(&pending->error, why->text);
+    notice_failed(&pending->notice, clock_now().wall_ms, buf_slice(&pending->error));
     log_failed(pending);
     define(notices->daemon, &pending->name, &pending->notice);
+}
+
+bool notices_event(Notices *notices, const Event *event)
+{
+    size_t at = 0;
+    while (at < notices->trying_count && notices->trying[at]->try != event->id)
+        at++;
+    if (at == notices->trying_count)
+        return false;
+    if (event->kind != EVENT_ENDED)
+        return true;
+    Pending *pending = notices->trying[at];
+    notices->trying[at] = notices->trying[--notices->trying_count];
+    pending->try = 0;
+    Error why = { 0 };
+    bool arrived = notice_try_ended(notices->daemon, event, &why);
+    take_result(notices, pending, arrived ? NULL : &why);
+    return true;
+}
+
+static bool may_try(const Notices *notices, const Pending *pending)
+{
+    size_t own = 0;
+    for (size_t i = 0; i < notices->trying_count; i++)
+        own += slice_equal(notices->trying[i]->name.tenant, pending->name.tenant);
+    return notices->trying_count < TRIES_MAX && own < TENANT_TRIES_MAX;
+}
+
+static void try_it(Notices *notices, Pending *pending)
+{
+    Error why = { 0 };
+    if (!may_try(notices, pending))
+        return;
+    pending->busy = true;
+    pending->until_boot = clock_now().boot_ms + NOTICE_TRY_MS;
+    pending->try =
+        notice_try_begin(notices->daemon, pending->name.tenant, &pending->notice, &why);
+    if (pending->try)
+        notices->trying[notices->trying_count++] = pending;
+    else
+        take_result(notices, pending, &why);
+}
+
+size_t notices_trying(const Notices *notices)
+{
+    return notices->trying_count;
 }
 
 void notices_tick(Notices *notices, Now now)
 {
     if (notices->daemon->stop)
         return;
+    for (size_t i = 0; i < notices->trying_count; i++)
+        if (now.boot_ms >= notices->trying[i]->until_boot)
+            daemon_tell_signal(notices->daemon, notices->trying[i]->try, 1, SIGKILL);
     notify_ask(notices->daemon, &notices->owed);
-    for (Mail *mail = mailbox_take(&notices->results); mail;) {
-        Result *result = (Result *)(void *)mail;
-        mail = mail->next;
-        take_result(notices, result, now);
-        mem_free(result);
-    }
     for (Pending *at = notices->all; at; at = at->next) {
         if (at->busy || at->notice.due_ms > now.wall_ms)
             continue;

@@ -2,9 +2,10 @@
 /* notices.h - what someone outside is to be told (core/notice.h), until they know.
  *
  * One mechanism for alerts and for the <notify> of control files. Belongs to the loop
- * thread. A notice is handed to the announcer only when it is durable; what came of a try
- * is written down before the next. After a restart every one that is left is tried again:
- * told at least once, and never forgotten. */
+ * thread. A notice is tried (notice_try.h) only when it is durable; what came of a try
+ * is written down before the next. A few are tried at once, fewer of one tenant: nobody's
+ * slow targets hold up those of others. After a restart every one that is left is tried
+ * again: told at least once, and never forgotten. */
 #ifndef WATCH_NOTICES_H
 #define WATCH_NOTICES_H
 
@@ -28,7 +29,11 @@ void notices_add(Daemon *daemon, const NoticeName *name, const Notice *notice);
 /* A notice is durable, or (no value) gone. */
 void notices_kept(Notices *notices, const NoticeName *name, Slice value);
 
-/* Each turn: results of tries, and what is due again. */
+/* Whether the event is of a try, and no job's: then it is taken. */
+bool notices_event(Notices *notices, const Event *event);
+
+/* Each turn: what is due, or due again, and tries whose time is over. */
 void notices_tick(Notices *notices, Now now);
+size_t notices_trying(const Notices *notices); /* tries under way */
 
 #endif

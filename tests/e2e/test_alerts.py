@@ -21,6 +21,10 @@ from lib.daemon import Place               # noqa: E402
 SECONDS = 120
 
 
+# A webhook of this machine must be allowed, as the URL of a handler must.
+LOCAL = ("--set", "http.allow_private=127.0.0.0/8")
+
+
 class Hook:
     """A web server that keeps what it is told; the first `refusals` get a 503."""
 
@@ -60,7 +64,7 @@ def home():
 
 @pytest.fixture(scope="module")
 def node(home):
-    return home.daemon("--slots", "2").start()
+    return home.daemon("--slots", "2", *LOCAL).start()
 
 
 @pytest.fixture
@@ -131,7 +135,7 @@ def test_a_full_disk_fires_and_a_restart_tells_nothing_twice(home):
     """What was killed between its telling and the note of it tells again (at least once),
     so this one is killed when the notice is gone from the store."""
     with Hook() as hook:
-        node = home.daemon(data=home.path / "again").start()
+        node = home.daemon(*LOCAL, data=home.path / "again").start()
         put(node.api(), "disk", when="disk free < 4000000G", to=hook.url)
         wait_for(lambda: hook.got and not notices(node.api()), SECONDS)
         since = firing(node.api())["disk"]["since"]
@@ -154,7 +158,7 @@ def test_a_missed_schedule_fires_until_one_of_its_times_gives_a_job(home):
     way."""
     gate = home.path / "gate"
     with Hook() as hook:
-        node = home.daemon(data=home.path / "missed").start()
+        node = home.daemon(*LOCAL, data=home.path / "missed").start()
         api = node.api()
         put(api, "late", when="schedule missed", to=hook.url)
         body = f"while [ ! -e {gate} ]; do sleep 0.05; done"
@@ -184,7 +188,7 @@ def test_what_was_not_told_is_told_after_kill_9(home):
     """S0.79: the notice is in the store from the moment the alert fires; tries are
     counted over the restart, and it goes when it has arrived."""
     with Hook(refusals=10**9) as hook:
-        node = home.daemon(data=home.path / "owed").start()
+        node = home.daemon(*LOCAL, data=home.path / "owed").start()
         put(node.api(), "disk", when="disk free < 4000000G", to=[hook.url, "log"])
         [notice] = wait_for(lambda: [one for one in notices(node.api()) if one["tries"]],
                             SECONDS)
@@ -213,7 +217,7 @@ def test_a_disk_that_fills_fires_and_clears(home):
     if mounted.returncode:
         pytest.skip("no tmpfs can be mounted here")
     try:
-        node = home.daemon(data=path / "d").start()
+        node = home.daemon(*LOCAL, data=path / "d").start()
         put(node.api(), "full", when="disk free < 32M")
         with open(path / "ballast", "wb") as file:
             disk = os.statvfs(path)

@@ -34,7 +34,7 @@ class Batch:
     def __init__(self, place):
         self.modules = place.path / "modules"
         self.modules.mkdir()
-        self.node = place.daemon("--slots", "4", "--set",
+        self.node = place.daemon("--set", "http.allow_private=127.0.0.0/8", "--slots", "4", "--set",
                                  f"daemon.modules_root={self.modules}").start()
         self.api = self.node.api()
 

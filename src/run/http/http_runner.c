@@ -126,8 +126,11 @@ void web_start(Web *web, const WebOrder *from)
     buf_add_slice(&order->url, from->url);
     buf_add_slice(&order->own, from->headers);
     buf_add_slice(&order->payload, job->payload);
-    common_headers(&order->head, web, job);
-    if (!from->batch)
+    if (from->plain)
+        header(&order->head, "Content-Type", SLICE_LITERAL("application/json"));
+    else
+        common_headers(&order->head, web, job);
+    if (!from->plain && !from->batch)
         job_headers(&order->head, from);
     buf_printf(&order->group, SLICE_FMT " " SLICE_FMT " " SLICE_FMT " %u",
                SLICE_ARG(job->tenant), SLICE_ARG(job->type), SLICE_ARG(job->queue),

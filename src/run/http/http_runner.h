@@ -36,6 +36,7 @@ typedef struct WebOrder {
     uint32_t version;    /* of the handler: only jobs of one version share a call */
     uint32_t batch;      /* 0: a call of its own; else so many of its type at once */
     int64_t deadline_ms; /* wall time; 0: none */
+    bool plain;          /* a document of JSON that is no job: nothing is told of one */
 } WebOrder;
 
 void web_start(Web *web, const WebOrder *order);
