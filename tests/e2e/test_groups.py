@@ -170,6 +170,7 @@ def test_map_runs_a_command_for_every_argument(home, node, api, name):
 def test_map_tells_how_it_ended(node, name):
     cli(node, "map", "--", "sh", "-c", "exit {}", ":::", "0", "65", code=10)
     cli(node, "map", "--", "true", ":::", code=2)
+    cli(node, "map", "--", "echo", ":::", "1", "2", ":::", "x", "y", code=2)
     cli(node, "map", "--", ":::", "a", code=2)
     cli(node, "map", "--", "true", stdin=b"", code=2)
 

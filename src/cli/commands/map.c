@@ -141,6 +141,11 @@ static int add_jobs(Map *map)
         return cli_fail(map->cli,
                         (Fault){ CLI_USAGE, "usage", "pawl map -- CMD {} ::: ARG..." },
                         "there is no command");
+    for (size_t i = at + 1; i < args->operand_count; i++)
+        if (strcmp(args->operands[i], ":::") == 0)
+            return cli_fail(
+                map->cli, (Fault){ CLI_USAGE, "usage", "pawl map -- CMD {} ::: ARG..." },
+                "there is one list of arguments: a second ::: is not taken");
     if (at < args->operand_count) {
         for (size_t i = at + 1; i < args->operand_count && !code; i++)
             code = add_job(map, slice_text(args->operands[i]));
