@@ -46,7 +46,9 @@ static inline bool slice_is(Slice a, const char *text)
 
 static inline bool slice_starts(Slice a, Slice prefix)
 {
-    return a.bytes >= prefix.bytes && memcmp(a.data, prefix.data, prefix.bytes) == 0;
+    /* An empty slice may have no data, which memcmp must not be given. */
+    return prefix.bytes == 0 ||
+           (a.bytes >= prefix.bytes && memcmp(a.data, prefix.data, prefix.bytes) == 0);
 }
 
 static inline Slice slice_from(Slice a, size_t offset)
