@@ -15,11 +15,13 @@ RESULTS = 200 # results that are read back, of all that there are
 
 
 def attempts_of(data):
-    """Every attempt as a person sees it in the database, by job id."""
+    """Every attempt as a person sees it in the database, by job id. A job that was cancelled
+    before it ran has a row too, of attempt 0, which is none."""
     found = {}
     path = f"file:{data}/pawl.db?mode=ro"
     with contextlib.closing(sqlite3.connect(path, uri=True, timeout=PATIENCE)) as db:
-        rows = db.execute("SELECT job_id, attempt, exitcode, state FROM job_resource")
+        rows = db.execute("SELECT job_id, attempt, exitcode, state FROM job_resource"
+                          " WHERE attempt > 0")
         for id, attempt, exitcode, state in rows:
             found.setdefault(id, []).append(
                 {"attempt": attempt, "exitcode": exitcode, "state": state})

@@ -14,7 +14,7 @@ int cmd_act(Cli *cli)
         return bulk_run(cli, &(Bulk){ .verb = verb, .method = "DELETE", .rest = "" });
     snprintf(rest, sizeof rest, "/%s", verb);
     Bulk bulk = { .verb = verb, .method = "POST", .rest = rest };
-    if (args_flag(&cli->args, "without-after"))
+    if (strcmp(verb, "retry") == 0 && args_flag(&cli->args, "without-after"))
         bulk.body = SLICE_LITERAL("{\"without_after\":true}");
     return bulk_run(cli, &bulk);
 }
