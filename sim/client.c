@@ -217,6 +217,25 @@ static void act_on_any(World *world)
         act(world, job, action, NULL);
 }
 
+/* Someone looks for a job that was acknowledged, or waits for its end. */
+static void look(World *world)
+{
+    Truth *truth = &world->truth;
+    if (!truth->job_count)
+        return;
+    const JobTruth *job =
+        truth->jobs[truth->job_count - 1 - below(world, truth->job_count)];
+    Machine *machine = world->machines[job->machine];
+    if (!job->acked || job->gone || !machine->node)
+        return;
+    bool read = chance(world, 60);
+    SimRequest request = { .kind = read ? REQUEST_READ : REQUEST_WAIT,
+                           .machine = job->machine,
+                           .id = job->id };
+    machine_read(machine, read ? CALL_READ : CALL_WAIT, truth_request(world, &request),
+                 job->id);
+}
+
 /* Of the type that all jobs have; those with a command do not mind. */
 static void define_handler(World *world, Machine *machine)
 {
@@ -245,6 +264,8 @@ static void define_handler(World *world, Machine *machine)
 void client_step(World *world)
 {
     client_retries(world, false);
+    if (chance(world, 20))
+        look(world);
     Machine *machine = any_machine(world);
     if (!machine)
         return;

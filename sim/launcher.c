@@ -2,6 +2,7 @@
 /* launcher.c - see launcher.h. */
 #include "sim/launcher.h"
 
+#include "run/process/process.h"
 #include "sim/machine.h"
 
 #include <stdio.h>
@@ -11,18 +12,11 @@
 #define STOP 19
 #define CONT 18
 
-void news_free(News *news)
-{
-    arena_done(&news->arena);
-    mem_free(news);
-}
-
 static void clear_news(Launcher *launcher)
 {
     for (size_t i = 0; i < launcher->news_count; i++)
-        news_free(launcher->news[i]);
+        run_news_free(launcher->news[i].news);
     launcher->news_count = 0;
-    launcher->losses = 0;
 }
 
 void launcher_done(Launcher *launcher)
@@ -33,16 +27,22 @@ void launcher_done(Launcher *launcher)
     *launcher = (Launcher){ 0 };
 }
 
-static News *tell(Machine *machine, EventKind kind, JobId id, uint32_t attempt)
+static RunNews *new_news(RunNewsKind kind, JobId id, uint32_t attempt)
 {
-    News *news = MEM_NEW(News);
+    RunNews *news = MEM_NEW(RunNews);
     news->kind = kind;
     news->id = id;
     news->attempt = attempt;
-    news->at_ms = machine->world->time_ms + (int64_t)below(machine->world, 50);
-    news->ending.progress = -1;
+    news->end.progress = -1;
+    return news;
+}
+
+static RunNews *tell(Machine *machine, RunNewsKind kind, JobId id, uint32_t attempt)
+{
+    RunNews *news = new_news(kind, id, attempt);
     Launcher *launcher = &machine->launcher;
-    MEM_PUSH(launcher->news, launcher->news_count, launcher->news_capacity) = news;
+    MEM_PUSH(launcher->news, launcher->news_count, launcher->news_capacity) =
+        (LateNews){ news, machine->world->time_ms + (int64_t)below(machine->world, 50) };
     return news;
 }
 
@@ -117,27 +117,25 @@ static bool start_fails(Machine *machine, JobId id, uint32_t attempt)
     World *world = machine->world;
     if (!fault_percent(world, world->profile.start_fails_percent))
         return false;
-    News *news = tell(machine, EVENT_ENDED, id, attempt);
-    news->ending.kind = END_NOT_STARTED;
-    news->ending.node_fault = chance(world, 50);
-    news->ending.error = SLICE_LITERAL("cannot start");
+    RunNews *news = tell(machine, RUN_FAILED, id, attempt);
+    news->node_fault = chance(world, 50);
+    buf_add_text(&news->text, "cannot start");
     return true;
 }
 
-void launcher_start(Machine *machine, const Job *job, uint32_t attempt, uint32_t slot)
+void launcher_start(Machine *machine, const Job *job, uint32_t slot)
 {
     World *world = machine->world;
+    uint32_t attempt = job->attempt;
     Launcher *launcher = &machine->launcher;
     char text[ID_TEXT_BYTES];
     for (size_t i = 0; i < launcher->count; i++)
         if (launcher->processes[i].id == job->id && launcher->processes[i].alive)
             violate(world, "I13", "%s #%u starts while #%u still runs",
                     id_text(job->id, text), attempt, launcher->processes[i].attempt);
-    Job running = *job;
-    running.attempt = attempt;
     if (start_fails(machine, job->id, attempt))
         return;
-    truth_started(world, machine, &running);
+    truth_started(world, machine, job);
     Process process = {
         .id = job->id, .attempt = attempt, .alive = true, .slot = slot, .begun = !slot
     };
@@ -159,12 +157,12 @@ void launcher_start(Machine *machine, const Job *job, uint32_t attempt, uint32_t
     trace(world, "m%u starts %s #%u for %lld ms", machine->index, text, attempt,
           (long long)(process.end_ms - world->time_ms));
     MEM_PUSH(launcher->processes, launcher->count, launcher->capacity) = process;
-    tell(machine, EVENT_STARTED, job->id, attempt);
+    tell(machine, RUN_STARTED, job->id, attempt)->pid = 4711;
     if (!chance(world, 20))
         return;
-    News *progress = tell(machine, EVENT_PROGRESS, job->id, attempt);
-    progress->ending.progress = (int32_t)below(world, 101);
-    snprintf(progress->text, sizeof progress->text, "half way");
+    RunNews *progress = tell(machine, RUN_PROGRESS, job->id, attempt);
+    progress->number = (int32_t)below(world, 101);
+    buf_add_text(&progress->text, "half way");
 }
 
 /* --- Ending --------------------------------------------------------------------------
@@ -248,29 +246,55 @@ static void run_warm(Machine *machine, Process *process)
         end_told(world, process, &answer);
 }
 
-static void add_children(News *news, const Process *process)
+static void add_children(RunNews *news, const Process *process)
 {
-    news->children = arena_take(&news->arena, process->children * sizeof(Job));
-    for (uint32_t k = 0; k < process->children; k++) {
-        char text[64];
-        char id[ID_TEXT_BYTES];
-        snprintf(text, sizeof text, "c%s.%u.%u", id_text(process->id, id),
-                 process->attempt, k);
-        news->children[k].type = SLICE_LITERAL("child");
-        news->children[k].payload = slice_copy(&news->arena, slice_text(text));
+    char id[ID_TEXT_BYTES];
+    for (uint32_t k = 0; k < process->children; k++)
+        buf_printf(&news->children, "child|c%s.%u.%u\n", id_text(process->id, id),
+                   process->attempt, k);
+    news->child_count = process->children;
+}
+
+static RunAnswerKind answer_kind(const Ending *ending)
+{
+    if (ending->kind == END_ANSWERED)
+        return ANSWER_SAID;
+    return ending->kind == END_UNGOT ? ANSWER_UNGOT : ANSWER_CRASHED;
+}
+
+/* Of a context: one answer for this job. */
+static void report_warm(Machine *machine, const Process *process)
+{
+    RunNews *news = tell(machine, RUN_ANSWERS, process->id, process->attempt);
+    const Ending *ending = &process->ending;
+    RunAnswer answer = { .kind = answer_kind(ending),
+                         .id = process->id,
+                         .attempt = process->attempt,
+                         .code = ending->said_code,
+                         .signal = ending->signal,
+                         .exit_status = ending->exit_status,
+                         .progress = -1,
+                         .took_us = ending->took_us };
+    if (answer.kind == ANSWER_SAID) {
+        buf_add_text(&news->text, process->result);
+        answer.text_bytes = news->text.bytes;
     }
-    news->ending.children = news->children;
-    news->ending.child_count = process->children;
+    MEM_PUSH(news->answers, news->answer_count, news->answer_capacity) = answer;
 }
 
 static void report_once(Machine *machine, const Process *process)
 {
-    News *news = tell(machine, EVENT_ENDED, process->id, process->attempt);
-    news->ending = process->ending;
-    memcpy(news->text, process->result, sizeof news->text);
-    if (process->ending.kind != END_EXITED && process->ending.kind != END_ANSWERED)
+    if (process->slot) {
+        report_warm(machine, process);
         return;
-    news->ending.result = slice_text(news->text);
+    }
+    RunNews *news = tell(machine, RUN_ENDED, process->id, process->attempt);
+    news->end.exit_status = process->ending.exit_status;
+    news->end.signal = process->ending.signal;
+    news->end.said_code = process->ending.said_code;
+    if (process->ending.kind != END_EXITED)
+        return;
+    buf_add_text(&news->text, process->result);
     if (process->children)
         add_children(news, process);
 }
@@ -293,7 +317,7 @@ static void report(Machine *machine, Process *process)
     if (fault_percent(world, world->profile.report_twice_percent)) {
         report_once(machine, process);
         if (chance(world, 50)) /* when the job may be running again */
-            machine->launcher.news[machine->launcher.news_count - 1]->at_ms +=
+            machine->launcher.news[machine->launcher.news_count - 1].at_ms +=
                 (int64_t)below(world, 15000);
     }
     if (world->options.bug == BUG_ENDS_FORGOTTEN)
@@ -344,23 +368,22 @@ static void receive(World *world, Process *process, int32_t signal)
     }
 }
 
-void launcher_signal(Machine *machine, const Effect *effect)
+void launcher_signal(Machine *machine, JobId id, uint32_t attempt, int32_t signal)
 {
     World *world = machine->world;
-    char id[ID_TEXT_BYTES];
-    Process *process = find(&machine->launcher, effect->id, effect->attempt);
-    trace(world, "m%u signal %d to %s #%u%s", machine->index, effect->signal,
-          id_text(effect->id, id), effect->attempt,
-          process && process->alive ? "" : ", which is not there");
+    char text[ID_TEXT_BYTES];
+    Process *process = find(&machine->launcher, id, attempt);
+    trace(world, "m%u signal %d to %s #%u%s", machine->index, signal, id_text(id, text),
+          attempt, process && process->alive ? "" : ", which is not there");
     if (!process || !process->alive)
         return;
-    if (effect->signal == KILL &&
+    if (signal == KILL && !process->unknown &&
         fault_percent(world, world->profile.signal_lost_percent))
         return;
     if (!process->slot)
-        receive(world, process, effect->signal);
-    else if (effect->signal == TERM || effect->signal == KILL)
-        crash_context(machine, process, effect->signal);
+        receive(world, process, signal);
+    else if (signal == TERM || signal == KILL)
+        crash_context(machine, process, signal);
 }
 
 void launcher_daemon_dies(Machine *machine)
@@ -420,16 +443,9 @@ void launcher_dies(Machine *machine)
         launcher->count = 0;
         return;
     }
-    if (world->profile.lost_at_once) {
-        tell(machine, EVENT_LAUNCHER_LOST, 0, 0);
-        launcher->losses++;
-        machine->starts_from = UINT64_MAX; /* until the node knows */
-    }
-    for (size_t i = 0; i < launcher->count && !world->profile.lost_at_once; i++) {
-        const Process *process = &launcher->processes[i];
-        News *news = tell(machine, EVENT_ENDED, process->id, process->attempt);
-        news->ending.kind = END_LOST;
-    }
+    for (size_t i = 0; i < launcher->count; i++)
+        tell(machine, RUN_LOST, launcher->processes[i].id,
+             launcher->processes[i].attempt);
     launcher->count = 0;
 }
 
@@ -441,25 +457,30 @@ void launcher_power_cut(Machine *machine)
     clear_news(&machine->launcher);
 }
 
-void launcher_listed(Machine *machine)
+void launcher_list(Machine *machine)
 {
-    World *world = machine->world;
     Launcher *launcher = &machine->launcher;
+    Mailbox *box = &machine->engine.news;
     clear_news(launcher); /* the old connection is gone */
-    for (size_t i = 0; i < launcher->count;) {
+    for (size_t i = 0; i < launcher->count; i++) {
         Process *process = &launcher->processes[i];
-        bool known = world->options.bug != BUG_NOTHING_ADOPTED &&
-                     node_adopt(machine->node, process->id, process->attempt,
-                                machine_now(machine));
         process->reported = false;
         process->again_ms = 0;
-        i++;
-        if (known || world->options.bug == BUG_NOTHING_ADOPTED)
-            continue;
-        if (process->alive)
-            end_process(world, process, KILL); /* no one knows it: it must not go on */
-        drop(launcher, process);
-        i--;
+        if (machine->world->options.bug != BUG_NOTHING_ADOPTED)
+            mailbox_put(box, &new_news(RUN_ADOPTED, process->id, process->attempt)->mail);
+    }
+    mailbox_put(box, &new_news(RUN_LISTED, 0, 0)->mail);
+}
+
+void launcher_adopted(Machine *machine)
+{
+    Launcher *launcher = &machine->launcher;
+    for (size_t i = 0; i < launcher->count; i++) {
+        Process *process = &launcher->processes[i];
+        RunningJob running;
+        process->unknown =
+            !node_running_find(machine->engine.node, process->id, &running) ||
+            running.attempt != process->attempt;
     }
 }
 
@@ -477,7 +498,7 @@ int64_t launcher_wake_ms(const Machine *machine)
         wake_ms = at_ms < wake_ms ? at_ms : wake_ms;
     }
     for (size_t i = 0; i < launcher->news_count && machine->node; i++)
-        if (launcher->news[i]->at_ms < wake_ms)
-            wake_ms = launcher->news[i]->at_ms;
+        if (launcher->news[i].at_ms < wake_ms)
+            wake_ms = launcher->news[i].at_ms;
     return wake_ms;
 }

@@ -29,40 +29,33 @@ typedef struct Process {
     char result[40];
     bool reported;
     int64_t again_ms; /* a lost report is sent again then */
+    bool unknown;     /* to the daemon that has asked what there is */
 } Process;
 
-typedef struct News {
-    EventKind kind; /* STARTED, ENDED, PROGRESS or LAUNCHER_LOST */
-    JobId id;
-    uint32_t attempt;
-    int64_t at_ms; /* not delivered before */
-    Ending ending;
-    char text[40];
-    Job *children;
-    Arena arena;
-} News;
+typedef struct LateNews { /* not delivered before at_ms */
+    struct RunNews *news;
+    int64_t at_ms;
+} LateNews;
 
 typedef struct Launcher {
     Process *processes;
     size_t count;
     size_t capacity;
-    News **news;
+    LateNews *news;
     size_t news_count;
     size_t news_capacity;
-    unsigned losses; /* of which the node has not been told */
 } Launcher;
 
-void launcher_start(struct Machine *machine, const Job *job, uint32_t attempt,
-                    uint32_t slot);
+void launcher_start(struct Machine *machine, const Job *job, uint32_t slot);
 void launcher_daemon_dies(struct Machine *machine); /* and its contexts with it */
-void launcher_signal(struct Machine *machine, const Effect *effect);
+void launcher_signal(struct Machine *machine, JobId id, uint32_t attempt, int32_t signal);
 void launcher_forget(struct Machine *machine, JobId id, uint32_t attempt);
 void launcher_step(struct Machine *machine);      /* what is due happens */
 void launcher_dies(struct Machine *machine);      /* and all its processes */
 void launcher_power_cut(struct Machine *machine); /* likewise, and no one is told */
-void launcher_listed(struct Machine *machine);    /* a new daemon asks what there is */
+void launcher_list(struct Machine *machine);      /* a new daemon asks what there is */
+void launcher_adopted(struct Machine *machine);   /* and has taken over what it knows */
 int64_t launcher_wake_ms(const struct Machine *machine);
 void launcher_done(Launcher *launcher);
-void news_free(News *news);
 
 #endif

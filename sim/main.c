@@ -5,12 +5,13 @@
  *     sim --seed N [--trace]                              one seed, exactly as before
  *     sim --seconds N [--seeds FROM:COUNT]                until the time is over
  *     sim --museum                                        every planted defect is found
- *     sim --sqlite FILE ...                               journals are replayed into it
- * too
+ *     sim --storm ...                                     every fault is on
+ *     sim --sqlite FILE ...                               journals are replayed too
  *
  * Of every hundred seeds one runs twice: its traces must be equal byte for byte. */
 #include "sim/world.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "base/times.h"
 
@@ -35,6 +36,7 @@ typedef struct Arguments {
     bool one;
     bool print;
     bool museum;
+    bool storm;
 } Arguments;
 
 /* For the handler below: assertions of the product end the process. */
@@ -69,7 +71,9 @@ static void print_failure(const World *world)
            "sim: again with: sim --seed %llu --steps %u%s%s --trace\n",
            (unsigned long long)world->options.seed, (unsigned long long)world->step,
            world->failure, (unsigned long long)world->options.seed, world->options.steps,
-           world->options.bug ? " --bug " : "",
+           world->options.storm ? " --storm"
+           : world->options.bug ? " --bug "
+                                : "",
            world->options.bug ? bug_name(world->options.bug) : "");
     fflush(stdout);
 }
@@ -178,6 +182,7 @@ static int run_many(const Arguments *arguments)
         SimOptions options = { .seed = seed,
                                .steps = arguments->steps,
                                .bug = arguments->bug,
+                               .storm = arguments->storm,
                                .print = arguments->print,
                                .sqlite = arguments->sqlite };
         good = i % TWICE_EVERY == 0 && !arguments->one
@@ -229,7 +234,7 @@ static int run_museum(const Arguments *arguments)
 static int usage(void)
 {
     fputs("usage: sim [--seed N | --seeds FROM:COUNT | --seconds N | --museum]\n"
-          "           [--steps N] [--bug NAME] [--sqlite FILE] [--trace]\n",
+          "           [--steps N] [--bug NAME] [--storm] [--sqlite FILE] [--trace]\n",
           stderr);
     return 2;
 }
@@ -259,6 +264,10 @@ static int take_option(char **words, Arguments *arguments)
     int64_t value = 0;
     if (slice_is(name, "--trace")) {
         arguments->print = true;
+        return 1;
+    }
+    if (slice_is(name, "--storm")) {
+        arguments->storm = true;
         return 1;
     }
     if (slice_is(name, "--museum")) {
@@ -299,6 +308,7 @@ int main(int argc, char **argv)
             return usage();
         i += taken;
     }
+    log_level_set(arguments.print ? LOG_INFO : LOG_OFF);
     signal(SIGABRT, on_abort);
     return arguments.museum ? run_museum(&arguments) : run_many(&arguments);
 }

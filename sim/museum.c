@@ -7,10 +7,6 @@ const char *bug_name(Bug bug)
     switch (bug) {
     case BUG_NONE:
         return "none";
-    case BUG_EFFECTS_BEFORE_SYNC:
-        return "effects-before-sync";
-    case BUG_REPLIES_BEFORE_SYNC:
-        return "replies-before-sync";
     case BUG_READ_POINT_APART:
         return "read-point-apart";
     case BUG_READ_POINT_FORGOTTEN:
@@ -21,8 +17,6 @@ const char *bug_name(Bug bug)
         return "trim-before-sync";
     case BUG_LOADS_DO_NOT_WAIT:
         return "loads-do-not-wait";
-    case BUG_TOUCHED_SKIPPED:
-        return "touched-skipped";
     case BUG_LATE_ACCEPTED:
         return "late-accepted";
     case BUG_NOTHING_ADOPTED:
@@ -33,10 +27,6 @@ const char *bug_name(Bug bug)
         return "keys-in-memory";
     case BUG_IDS_FROM_CLOCK:
         return "ids-from-clock";
-    case BUG_STALE_STARTS:
-        return "stale-starts";
-    case BUG_APPLIED_TOO_EARLY:
-        return "applied-too-early";
     case BUG_LIMITS_FORGOTTEN:
         return "limits-forgotten";
     case BUG_BOOKINGS_FORGOTTEN:

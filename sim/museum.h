@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* museum.h - defects put into the simulated daemon on purpose, to see that they are seen.
+/* museum.h - defects put into the simulated world on purpose, to see that they are seen.
  *
- * Each is a way in which a daemon around the core could be wrong; the product's code is
- * never touched. `sim --museum` must find every one of them. */
+ * Each is a way in which what lies behind the engine's ports could be wrong; the
+ * product's code is never touched. `sim --museum` must find every one of them. Defects of
+ * the engine itself are planted by sim/mutants. */
 #ifndef SIM_MUSEUM_H
 #define SIM_MUSEUM_H
 
@@ -13,21 +14,16 @@
 
 typedef enum Bug {
     BUG_NONE,
-    BUG_EFFECTS_BEFORE_SYNC,  /* answers and starts do not wait for the journal */
-    BUG_REPLIES_BEFORE_SYNC,  /* only answers do not */
     BUG_READ_POINT_APART,     /* jobs and read point are two transactions */
     BUG_READ_POINT_FORGOTTEN, /* a restart reads the journal from its beginning */
     BUG_UNDURABLE_INGESTED,   /* the store gets what the journal may still lose */
     BUG_TRIM_BEFORE_SYNC,     /* the journal forgets what the store may still lose */
     BUG_LOADS_DO_NOT_WAIT,    /* questions are answered by a store that lags */
-    BUG_TOUCHED_SKIPPED,      /* old answers pass for new ones */
     BUG_LATE_ACCEPTED,        /* the end of an old attempt ends the new one */
     BUG_NOTHING_ADOPTED,      /* a restart takes living attempts for lost */
     BUG_ENDS_FORGOTTEN,       /* ends are not kept until they are recorded */
     BUG_KEYS_IN_MEMORY,       /* idempotency keys are not journalled */
     BUG_IDS_FROM_CLOCK,       /* a restart does not ask for the last id */
-    BUG_STALE_STARTS,         /* starts are carried out after their launcher was lost */
-    BUG_APPLIED_TOO_EARLY,    /* the store is said to have what it has not */
     BUG_LIMITS_FORGOTTEN,     /* a restart does not load queues and resources */
     BUG_BOOKINGS_FORGOTTEN,   /* ... or what running jobs hold */
     BUG_WINDOW_LOST,          /* the answers about one queue get lost */

@@ -3,9 +3,6 @@
 #include "sim/links.h"
 #include "sim/machine.h"
 
-#include "core/queue.h"
-#include "core/resource.h"
-
 #include <stdio.h>
 
 Machine *machine_new(World *world, unsigned index)
@@ -29,33 +26,54 @@ Machine *machine_new(World *world, unsigned index)
     machine->settings.keep_done_ms = world->profile.keep_ms;
     machine->settings.keep_other_ms = 2 * world->profile.keep_ms;
     machine->room = true;
+    machine->port_store = (SimStore){ { &sim_store_kind }, machine };
     machine->booted_ms = world->time_ms - 60000;
     machine->restart_ms = world->time_ms;
     return machine;
 }
 
+static void drop_prepared(Machine *machine)
+{
+    for (size_t i = 0; i < machine->prepared_count; i++) {
+        arena_done(&machine->prepared[i]->arena);
+        mem_free(machine->prepared[i]);
+    }
+    machine->prepared_count = 0;
+}
+
+static void drop_mail(Mail *mail)
+{
+    while (mail) {
+        Mail *next = mail->next;
+        ask_mail_free(mail);
+        mail = next;
+    }
+}
+
 static void drop_process(Machine *machine)
 {
-    for (size_t i = 0; i < machine->held_count; i++) {
-        outbox_done(&machine->held[i]->out);
-        mem_free(machine->held[i]);
-    }
     for (size_t i = 0; i < machine->ask_count; i++)
         ask_free(machine->asks[i]);
-    for (size_t i = 0; i < machine->answer_count; i++)
-        ask_free(machine->answers[i]);
     for (size_t i = 0; i < machine->call_count; i++) {
-        arena_done(&machine->calls[i]->arena);
+        arena_done(&machine->calls[i]->call.arena);
         mem_free(machine->calls[i]);
     }
-    machine->held_count = machine->ask_count = machine->answer_count = 0;
-    machine->call_count = machine->mark_count = 0;
+    machine->ask_count = machine->call_count = machine->call_unread = 0;
+    drop_prepared(machine);
     if (machine->node)
         machine->world->counts.late += node_facts(machine->node).late;
-    node_free(machine->node);
     machine->node = NULL;
+    if (machine->engine.ports) {
+        (void)mailbox_take(&machine->engine.calls);
+        engine_done(&machine->engine);
+        ingest_done(&machine->ingest);
+        drop_mail(mailbox_take(&machine->told));
+        mailbox_done(&machine->told);
+    }
+    machine->engine = (Engine){ 0 };
     store_close(machine->decided);
     machine->decided = NULL;
+    machine->death = DEATH_NONE;
 }
 
 void machine_free(Machine *machine)
@@ -68,11 +86,9 @@ void machine_free(Machine *machine)
         store_close(machine->snapshots[i]);
     store_close(machine->store);
     store_close(machine->synced);
-    mem_free(machine->held);
-    mem_free(machine->marks);
     mem_free(machine->asks);
-    mem_free(machine->answers);
     mem_free(machine->calls);
+    mem_free(machine->prepared);
     mem_free(machine);
 }
 
@@ -81,13 +97,19 @@ bool crash_here(Machine *machine, const char *where)
     World *world = machine->world;
     /* Recoveries are short and rare: they get more than their share. */
     uint64_t range = machine->node ? 10000 : 800;
-    if (world->calm || world->failed ||
+    if (world->calm || world->failed || machine->death ||
         below(world, range) >= world->profile.crash_per_10000)
         return false;
     bool power = chance(world, world->profile.power_percent);
     trace(world, "m%u %s %s", machine->index, power ? "loses power" : "is killed", where);
-    machine_crash(machine, power);
+    machine->death = power ? DEATH_POWER : DEATH_KILLED;
     return true;
+}
+
+void machine_bury(Machine *machine)
+{
+    if (machine->death)
+        machine_crash(machine, machine->death == DEATH_POWER);
 }
 
 /* One of the states since the last sync; the journal has the rest. */
@@ -148,7 +170,7 @@ uint64_t machine_replay_into(Machine *machine, Store *store, unsigned at_once)
         Record record;
         size_t bytes = 0;
         bool more = record_read(rest, &chain, &arena, &record, &bytes) == RECORD_OK &&
-                    position + bytes <= machine->applied;
+                    position + bytes <= machine->ingest.applied;
         if ((!more || count % at_once == 0) && batch.has_read_point) {
             (void)!store->kind->commit(store, &batch, 1, NULL, NULL);
             batch_clear(&batch);
@@ -176,10 +198,10 @@ void machine_replay_check(Machine *machine)
         uint64_t position = machine_replay_into(machine, store, sizes[i]);
         uint64_t again = store_memory_hash(store);
         store_close(store);
-        if (position != machine->applied)
+        if (position != machine->ingest.applied)
             violate(world, "I14", "m%u: the journal ends at %llu, the store at %llu",
                     machine->index, (unsigned long long)position,
-                    (unsigned long long)machine->applied);
+                    (unsigned long long)machine->ingest.applied);
         else if (again != hash)
             violate(world, "I14", "m%u: replay %zu of the journal gives another state",
                     machine->index, i);
@@ -190,121 +212,97 @@ void machine_replay_check(Machine *machine)
 /* --- Starting
  * --------------------------------------------------------------------------- */
 
+static void open_engine(Machine *machine)
+{
+    Engine *engine = &machine->engine;
+    engine_init(engine, &sim_ports, machine);
+    engine->parts = sim_parts;
+    engine->number = machine->number;
+    mailbox_init(&machine->told);
+    machine->quick = chance(machine->world, 50);
+}
+
+/* As the daemon does: what the journal has goes into the store before all else. */
 static bool open_disk(Machine *machine)
 {
     World *world = machine->world;
-    Store *store = machine->store;
+    Store *store = &machine->port_store.store;
     ReadPoint point = { 0 };
     Error why = { 0 };
     (void)!store->kind->read_point(store, machine->number, &point, &why);
     if (world->options.bug == BUG_READ_POINT_FORGOTTEN)
         point.position = machine->journal.base;
+    ingest_init(&machine->ingest, &(IngestOptions){ .ports = &sim_ingest_ports,
+                                                    .world = machine,
+                                                    .store = store,
+                                                    .answers = &machine->told,
+                                                    .applied = point.position,
+                                                    .node = machine->number });
     if (memory_journal_reopen(&machine->journal, point.position, &why)) {
         violate(world, "J3", "m%u: %s", machine->index, why.text);
         return false;
     }
-    machine->applied = point.position;
-    machine->synced_position = 0;
-    if (!machine_catch_up(machine)) {
-        world->counts.recoveries_cut_short += !world->failed;
+    Err err = ingest_catch_up(&machine->ingest, &why);
+    if (err || world->failed) {
+        world->counts.recoveries_cut_short += machine->death != DEATH_NONE;
+        if (!machine->death && !world->failed)
+            violate(world, "J3", "m%u cannot catch up: %s", machine->index, why.text);
         return false;
     }
-    machine->applied = machine->journal.durable;
+    machine->engine.applied = machine->ingest.applied;
+    engine_durable(&machine->engine, machine->journal.durable);
     return true;
 }
 
-static void load_into(Machine *machine, const Load *load,
-                      void (*put)(Node *node, const Job *job))
+static bool open_node(Machine *machine)
 {
-    Loaded loaded = { 0 };
     Error why = { 0 };
-    if (!machine->store->kind->load(machine->store, load, &loaded, &why))
-        for (size_t i = 0; i < loaded.count; i++) {
-            Bug bug = machine->world->options.bug;
-            Slice *bookings = &loaded.jobs[i].bookings;
-            bool items = bookings->bytes && !memchr(bookings->data, '#', bookings->bytes);
-            if (bug == BUG_BOOKINGS_FORGOTTEN || (bug == BUG_ITEMS_FORGOTTEN && items))
-                *bookings = (Slice){ NULL, 0 };
-            put(machine->node, &loaded.jobs[i]);
-        }
-    loaded_done(&loaded);
-}
-
-typedef struct StoredTable {
-    Node *node;
-    Slice table;
-} StoredTable;
-
-static void load_definition(void *context, const Definition *definition)
-{
-    const StoredTable *stored = context;
-    node_load_definition(stored->node, stored->table, definition);
-}
-
-static void load_group(void *context, const GroupCount *count)
-{
-    node_load_group(context, count->tenant, count->name, count->state, count->count);
-}
-
-static void load_definitions(Machine *machine)
-{
-    const char *table;
-    for (size_t i = 0; (table = node_definitions(i)); i++) {
-        StoredTable stored = { machine->node, slice_text(table) };
-        bool limits =
-            slice_is(stored.table, QUEUE_TABLE) || slice_is(stored.table, RESOURCE_TABLE);
-        if (limits && machine->world->options.bug == BUG_LIMITS_FORGOTTEN)
-            continue;
-        (void)!machine->store->kind->definitions(machine->store, stored.table,
-                                                 load_definition, &stored, NULL);
+    EngineStart start = { .store = &machine->port_store.store,
+                          .node = { .sysid = slice_text(machine->sysid),
+                                    .number = machine->number,
+                                    .seed = machine->world->options.seed ^
+                                            ++machine->epoch << 32,
+                                    .settings = machine->settings } };
+    Err err = engine_recover(&machine->engine, &start, &why);
+    machine->decided = store_memory_clone(machine->store);
+    if (!err) {
+        launcher_list(machine);
+        err = engine_adopt(&machine->engine, MS_PER_S, &why);
     }
-    (void)!machine->store->kind->groups(machine->store, NULL, load_group, machine->node,
-                                        NULL);
-}
-
-static void open_node(Machine *machine)
-{
-    Store *store = machine->store;
-    NodeOptions options = {
-        .sysid = slice_text(machine->sysid),
-        .number = machine->number,
-        .seed = machine->world->options.seed ^ ++machine->epoch << 32,
-        .settings = machine->settings,
-    };
-    (void)!store->kind->last_id(store, machine->number, &options.last_id, NULL);
-    (void)!store->kind->last_number(store, machine->number, &options.turn, NULL);
-    if (machine->world->options.bug == BUG_IDS_FROM_CLOCK)
-        options.last_id = 0;
-    machine->applied_number = options.turn;
-    machine->node = node_new(&options);
-    machine->decided = store_memory_clone(store);
-    load_definitions(machine);
-    load_into(machine, &(Load){ .kind = LOAD_LANES }, node_load_lane);
-    Load running = { .kind = LOAD_RUNNING, .lock = options.sysid };
-    load_into(machine, &running, node_load_running);
-    launcher_listed(machine);
-    node_recovered(machine->node);
+    if (err || machine->death) {
+        if (!machine->death)
+            violate(machine->world, "J3", "m%u cannot recover: %s", machine->index,
+                    why.text);
+        return false;
+    }
+    launcher_adopted(machine);
+    node_recovered(machine->engine.node);
+    machine->node = machine->engine.node;
+    return true;
 }
 
 void machine_start(Machine *machine)
 {
     World *world = machine->world;
     machine->outage_until_ms = 0;
-    machine->starts_from = 0;
-    machine->room_told = true;
     machine->drain_told = false;
     turns_begin(machine);
-    if (!open_disk(machine))
+    open_engine(machine);
+    if (!open_disk(machine)) {
+        machine_bury(machine);
         return;
+    }
     truth_recovered(world, machine);
     links_check_groups(world, machine);
     if (!world->failed && (world->calm || chance(world, 30)))
         machine_replay_check(machine);
     if (!world->failed && world->options.sqlite)
         machine_differ(machine, world->options.sqlite);
-    if (world->failed || crash_here(machine, "before it has begun"))
+    if (world->failed || crash_here(machine, "before it has begun") ||
+        !open_node(machine)) {
+        machine_bury(machine);
         return;
-    open_node(machine);
+    }
     trace(world, "m%u runs: %u attempts taken over", machine->index,
           node_facts(machine->node).slots_used);
 }

@@ -167,20 +167,48 @@ static void acted(World *world, Machine *machine, const SimRequest *request, Err
         job->removal_acked = true;
 }
 
-void truth_reply(World *world, Machine *machine, const Effect *effect)
+/* The request that is answered leaves the list; false: no one waits for it. */
+static bool take_request(World *world, Requester number, SimRequest *out)
 {
     Truth *truth = &world->truth;
     size_t at = 0;
-    while (at < truth->request_count && truth->requests[at].number != effect->request)
+    while (at < truth->request_count && truth->requests[at].number != number)
         at++;
     if (at == truth->request_count) {
         violate(world, "reply", "request %llu is answered, but no one waits",
-                (unsigned long long)effect->request);
-        return;
+                (unsigned long long)number);
+        return false;
     }
-    SimRequest request = truth->requests[at];
+    *out = truth->requests[at];
     memmove(&truth->requests[at], &truth->requests[at + 1],
-            (--truth->request_count - at) * sizeof request);
+            (--truth->request_count - at) * sizeof *out);
+    return true;
+}
+
+/* E3: who was told of a job sees it, until it goes. Who waits for its end hears of no
+ * other. */
+void truth_seen(World *world, Machine *machine, const Effect *effect, bool found)
+{
+    SimRequest request;
+    char text[ID_TEXT_BYTES];
+    if (!take_request(world, effect->request, &request) || effect->err)
+        return;
+    const JobTruth *job = truth_job(world, request.id);
+    if (!job || job->gone)
+        return;
+    if (request.kind == REQUEST_READ && !found)
+        violate(world, "E3", "m%u does not find %s, which it has accepted",
+                machine->index, id_text(request.id, text));
+    if (request.kind == REQUEST_WAIT && !job->ends)
+        violate(world, "E1", "m%u says that %s has ended, which it has not",
+                machine->index, id_text(request.id, text));
+}
+
+void truth_reply(World *world, Machine *machine, const Effect *effect)
+{
+    SimRequest request;
+    if (!take_request(world, effect->request, &request))
+        return;
     trace(world, "m%u answers %llu: %s %s", machine->index,
           (unsigned long long)effect->request, err_name(effect->err),
           effect->problem ? effect->problem : "");
@@ -199,6 +227,8 @@ void truth_reply(World *world, Machine *machine, const Effect *effect)
         worker_reply(world, machine, request.worker, effect);
         return;
     case REQUEST_DEFINE:
+    case REQUEST_READ:
+    case REQUEST_WAIT:
         return;
     }
 }

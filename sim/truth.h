@@ -60,6 +60,8 @@ typedef enum RequestKind {
     REQUEST_ACT,
     REQUEST_DEFINE,
     REQUEST_PULL,
+    REQUEST_READ, /* `id` is looked for */
+    REQUEST_WAIT, /* until `id` has ended */
 } RequestKind;
 
 typedef struct SimRequest {
@@ -121,6 +123,9 @@ JobTruth *truth_job(struct World *world, JobId id); /* NULL: unknown */
 void truth_decided(struct World *world, struct Machine *machine, const Op *op);
 
 void truth_reply(struct World *world, struct Machine *machine, const Effect *effect);
+/* The answer to a REQUEST_READ or REQUEST_WAIT; found: the store had the job. */
+void truth_seen(struct World *world, struct Machine *machine, const Effect *effect,
+                bool found);
 void truth_shown(struct World *world, const Effect *effect);
 
 /* The machine's process is gone: answers to its requests never come. */

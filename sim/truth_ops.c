@@ -3,6 +3,7 @@
 #include "sim/links.h"
 #include "sim/machine.h"
 
+#include "base/text.h"
 #include "core/outcome.h"
 
 #include <stdio.h>
@@ -144,6 +145,18 @@ static void check_claim(World *world, Machine *machine, const Job *job, const Op
     world->counts.starts++;
 }
 
+/* What runs is what was decided last: jobs on their way to a start are cached. */
+static bool is_as_decided(Machine *machine, const Job *job)
+{
+    Loaded loaded = { 0 };
+    Load load = { .kind = LOAD_JOB, .id = job->id };
+    Store *store = machine->decided;
+    (void)!store->kind->load(store, &load, &loaded, NULL);
+    bool same = !loaded.count || slice_equal(loaded.jobs[0].payload, job->payload);
+    loaded_done(&loaded);
+    return same;
+}
+
 void truth_started(World *world, Machine *machine, const Job *job)
 {
     char id[ID_TEXT_BYTES];
@@ -157,10 +170,14 @@ void truth_started(World *world, Machine *machine, const Job *job)
         violate(world, "I3", "%s #%u is started twice", id, job->attempt);
     Slice rest = job->payload;
     Slice original = slice_cut(&rest, '/');
-    uint64_t patch = rest.bytes ? strtoull(rest.data, NULL, 10) : 0;
-    if (hash_bytes(original.data, original.bytes) != truth->payload_hash ||
-        patch > truth->patches)
+    int64_t patch = 0;
+    if (rest.bytes && int_parse(rest, &patch))
+        patch = -1;
+    if (hash_bytes(original.data, original.bytes) != truth->payload_hash || patch < 0 ||
+        (uint64_t)patch > truth->patches)
         violate(world, "I2", "%s runs with a payload that no one sent", id);
+    if (!is_as_decided(machine, job))
+        violate(world, "I2", "%s runs with a payload that was replaced", id);
     MEM_PUSH(world->truth.witnesses, world->truth.witness_count,
              world->truth.witness_capacity) = (Witness){ .id = job->id,
                                                          .attempt = job->attempt,

@@ -21,7 +21,7 @@ const Slice sim_queues[SIM_QUEUES] = {
 void turns_begin(Machine *machine)
 {
     int64_t boot_ms = machine_now(machine).boot_ms;
-    machine->turns = (Turns){ .begun_boot = boot_ms, .pass_boot = boot_ms };
+    machine->turns = (LaneTurns){ .begun_boot = boot_ms, .pass_boot = boot_ms };
     for (size_t i = 0; i < SIM_TENANTS; i++)
         for (size_t k = 0; k < SIM_QUEUES; k++)
             machine->turns.started[i][k] = boot_ms;
@@ -81,17 +81,31 @@ static void take_queue(void *context, const Definition *definition)
         add_want(open, key, 1);
 }
 
-static bool is_asked_for(const Machine *machine, const Open *lane)
+static bool is_window(const Ask *ask, const Open *lane)
 {
-    for (size_t i = 0; i < machine->ask_count; i++)
-        if (machine->asks[i]->load.kind == LOAD_WINDOW &&
-            slice_equal(machine->asks[i]->load.tenant, lane->tenant) &&
-            slice_equal(machine->asks[i]->load.queue, lane->queue))
-            return true;
-    for (size_t i = 0; i < machine->answer_count; i++)
-        if (machine->answers[i]->load.kind == LOAD_WINDOW)
+    return !ask->is_news && ask->load.kind == LOAD_WINDOW &&
+           (!lane || (slice_equal(ask->load.tenant, lane->tenant) &&
+                      slice_equal(ask->load.queue, lane->queue)));
+}
+
+/* `lane` NULL: of any. */
+static bool any_window(const Mail *mail, const Open *lane)
+{
+    for (; mail; mail = mail->next)
+        if (is_window((const Ask *)(const void *)mail, lane))
             return true;
     return false;
+}
+
+static bool is_asked_for(const Machine *machine, const Open *lane)
+{
+    const Ask *waiting = machine->ingest.waiting;
+    for (size_t i = 0; i < machine->ask_count; i++)
+        if (is_window(machine->asks[i], lane))
+            return true;
+    return (waiting && any_window(&waiting->mail, lane)) ||
+           any_window(machine->told.first, NULL) ||
+           any_window(machine->engine.answers.first, NULL);
 }
 
 /* Whether someone's action on the job is under way. */
@@ -240,7 +254,7 @@ static size_t name_at(const Slice *names, size_t count, Slice name)
 void turns_claim(World *world, Machine *machine, const Job *job, const Op *op)
 {
     const Profile *profile = &world->profile;
-    Turns *turns = &machine->turns;
+    LaneTurns *turns = &machine->turns;
     size_t own[2] = { name_at(sim_tenants, SIM_TENANTS, job->tenant),
                       name_at(sim_queues, SIM_QUEUES, job->queue) };
     uint32_t *took = &turns->took[own[0]][own[1]];
@@ -257,7 +271,7 @@ void turns_claim(World *world, Machine *machine, const Job *job, const Op *op)
             look_at_lane(world, machine, job, op, (size_t[2]){ i, k });
 }
 
-bool turns_loses(const Machine *machine, const SimAsk *ask)
+bool turns_loses(const Machine *machine, const Ask *ask)
 {
     Open lane = { .machine = machine,
                   .tenant = ask->load.tenant,

@@ -9,14 +9,14 @@
 
 struct World;
 struct Machine;
-struct SimAsk;
+struct Ask;
 
 #define SIM_TENANTS 2
 #define SIM_QUEUES  4
 extern const Slice sim_tenants[SIM_TENANTS];
 extern const Slice sim_queues[SIM_QUEUES];
 
-typedef struct Turns {
+typedef struct LaneTurns {
     uint32_t others[SIM_TENANTS]
                    [SIM_QUEUES]; /* starts while this lane could have had one */
     int64_t started[SIM_TENANTS]
@@ -34,7 +34,7 @@ typedef struct Turns {
         JobId first;     /* that one, */
         uint32_t booked; /* and how often others have booked it since */
     } wanting[SIM_TENANTS][SIM_QUEUES];
-} Turns;
+} LaneTurns;
 
 /* The node begins: nothing is owed to anyone. */
 void turns_begin(struct Machine *machine);
@@ -44,7 +44,7 @@ void turns_claim(struct World *world, struct Machine *machine, const Job *job,
                  const Op *op);
 
 /* Planted defects: whether the answer about this lane gets lost. */
-bool turns_loses(const struct Machine *machine, const struct SimAsk *ask);
+bool turns_loses(const struct Machine *machine, const struct Ask *ask);
 
 /* It has taken a step. */
 void turns_stepped(struct World *world, struct Machine *machine, const Outbox *out);

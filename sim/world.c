@@ -43,7 +43,7 @@ void violate(World *world, const char *invariant, const char *format, ...)
  * all are on. */
 static unsigned level(Rng *rng, const SimOptions *options, unsigned most)
 {
-    bool off = rng_percent(rng, 50) && !options->bug;
+    bool off = rng_percent(rng, 50) && !options->bug && !options->storm;
     return off ? 0 : 1 + (unsigned)rng_below(rng, most);
 }
 
@@ -77,7 +77,6 @@ static Profile draw(Rng *rng, const SimOptions *options)
         .slow_store_percent = level(rng, options, 95),
         .ingest_bytes = ingest_bytes[rng_below(rng, 3)],
         .keep_ms = rng_percent(rng, 30) ? 60 * MS_PER_S : 14 * MS_PER_DAY,
-        .lost_at_once = rng_percent(rng, 50),
     };
 }
 
@@ -157,6 +156,16 @@ static void set_slots(Machine *machine)
         node_settings_set(machine->node, &machine->settings);
 }
 
+/* A daemon that drains takes work again only when it is started anew. */
+static void set_drain(Machine *machine, bool drain)
+{
+    if (machine->drain_told && !drain && machine->node) {
+        trace(machine->world, "m%u is restarted", machine->index);
+        machine_crash(machine, false);
+    }
+    machine->drain = drain;
+}
+
 static void suffer(World *world, Machine *machine)
 {
     const Profile *profile = &world->profile;
@@ -169,7 +178,7 @@ static void suffer(World *world, Machine *machine)
     if (fault_per_1000(world, profile->no_room_per_1000))
         machine->room = !machine->room;
     if (fault_per_1000(world, profile->drain_per_1000))
-        machine->drain = !machine->drain;
+        set_drain(machine, !machine->drain);
     if (fault_per_1000(world, profile->slots_per_1000))
         set_slots(machine);
 }
@@ -191,7 +200,7 @@ typedef enum Work {
 
 static bool turn_is_due(const Machine *machine)
 {
-    return machine->answer_count || machine->call_count ||
+    return machine->told.first || machine->engine.news.first || machine->call_unread ||
            machine_wake_ms(machine) <= machine->world->time_ms ||
            launcher_wake_ms(machine) <= machine->world->time_ms;
 }
@@ -265,7 +274,7 @@ static void heal(World *world)
     for (unsigned i = 0; i < world->profile.machines; i++) {
         Machine *machine = world->machines[i];
         machine->room = true;
-        machine->drain = false;
+        set_drain(machine, false);
         machine->outage_until_ms = 0;
         machine->wall_offset_ms = WALL_OFFSET_MAX; /* later than it ever was */
         if (!machine->settings.slots)
@@ -301,8 +310,8 @@ static bool at_rest(const World *world)
             return false; /* it was refused for now, or no one knows */
     for (unsigned i = 0; i < world->profile.machines; i++) {
         const Machine *machine = world->machines[i];
-        if (!machine->node || machine->held_count || machine->call_count ||
-            machine->ask_count || machine->answer_count || machine->launcher.news_count ||
+        if (!machine->node || machine->engine.turns.held || machine->call_count ||
+            machine_has_asked(machine) || machine->launcher.news_count ||
             machine->launcher.count ||
             machine->journal.read != memory_journal_end(&machine->journal))
             return false;

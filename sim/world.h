@@ -47,7 +47,6 @@ typedef struct Profile {
     unsigned slow_store_percent; /* of chances to ingest or answer that are not taken */
     unsigned ingest_bytes;
     int64_t keep_ms;
-    bool lost_at_once; /* a lost launcher is one event, not one per attempt */
 } Profile;
 
 /* Of what most worlds have little: in some nearly all jobs want a resource and most
@@ -66,6 +65,7 @@ typedef struct SimOptions {
     uint64_t seed;
     unsigned steps;
     Bug bug;
+    bool storm;         /* every fault is on, as in the museum */
     bool print;         /* the trace, as it grows */
     const char *sqlite; /* a file to replay the journals into; NULL: do not */
 } SimOptions;

@@ -4,245 +4,334 @@
 
 #include "config/in_force.h"
 #include "config/settings.h"
+#include "engine/turn/engine.h"
+#include "engine/turn/ingest.h"
+#include "journal/memory.h"
 #include "model/claim_token.h"
 #include "pipeline/processor/signals.h"
+#include "run/process/process.h"
 #include "store/memory/memory.h"
 #include "watch/alerts.h"
 #include "watch/event_listener.h"
 #include "watch/metrics.h"
 
+#include <assert.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-
-typedef enum PokeKind { POKE_CALL, POKE_END, POKE_ROOM, POKE_NONE } PokeKind;
 
 typedef struct Poke { /* what a test tells the fake */
     Mail mail;
-    PokeKind kind;
     JobId id;
     int exit_status;
     char *result;
-    bool flag;
 } Poke;
 
-typedef struct Question { /* a load that is answered in the next step */
-    Loaded loaded;
-    uint64_t token;
-    Err err;
-} Question;
+static Daemon *fake; /* a test has one at a time */
 
 struct Daemon {
-    Mailbox calls;
+    Engine engine;
+    Ingest ingest;
+    MemoryJournal journal;
+    Store *store;
+    Mailbox doors; /* calls, until it takes them */
     Mailbox pokes;
     pthread_t thread;
-    Node *node;
-    Store *store;
     Metrics *metrics;
     EventLog event_log;
     DaemonFacts facts;
     char *data_dir;
-    Outbox out;
-    uint64_t applied;
-
-    Event *events;
-    size_t event_count;
-    size_t event_capacity;
-    Question *questions;
-    size_t question_count;
-    size_t question_capacity;
-    Call **waiters;
-    size_t waiter_count;
-    size_t waiter_capacity;
-    Call **reads;
-    size_t read_count;
-    size_t read_capacity;
-    Poke *used; /* of this step */
 
     atomic_bool stall;
+    atomic_bool no_room;
     atomic_ullong answered;
     atomic_size_t held;
     const char *_Atomic not_ready;
 };
 
-static void answer(Daemon *daemon, Call *call)
+/* --- Ports: a journal and a store in memory, and nothing that runs --------------------
+ */
+
+static Now port_now(void *world)
 {
-    daemon->answered++;
-    daemon->held--;
+    (void)world;
+    return clock_now();
+}
+
+static void port_journal_write(void *world, const Record *record, Buf *give)
+{
+    Daemon *daemon = world;
+    (void)give;
+    memory_journal_write(&daemon->journal, record);
+}
+
+static uint64_t port_journal_end(const void *world)
+{
+    const Daemon *daemon = world;
+    return memory_journal_end(&daemon->journal);
+}
+
+static void port_journal_flush(void *world, bool here)
+{
+    Daemon *daemon = world;
+    (void)here;
+    memory_journal_sync(&daemon->journal, memory_journal_end(&daemon->journal));
+    engine_durable(&daemon->engine, daemon->journal.durable);
+}
+
+static bool port_journal_quick(const void *world)
+{
+    (void)world;
+    return true;
+}
+
+static bool port_has_room(void *world, Now now)
+{
+    const Daemon *daemon = world;
+    (void)now;
+    return !daemon->no_room;
+}
+
+static void port_ask(void *world, Ask *ask)
+{
+    Daemon *daemon = world;
+    ingest_take(&daemon->ingest, ask);
+}
+
+static void port_hurry(void *world, uint64_t position)
+{
+    (void)world;
+    (void)position;
+}
+
+static void port_read(void *world, Call *call)
+{
+    const Daemon *daemon = world;
+    call->read(call, daemon->store);
     call->done(call);
 }
 
-static Event *new_event(Daemon *daemon, EventKind kind)
+/* It "runs" until a test ends it. */
+static void port_start(void *world, const Job *job, const StartHow *how)
 {
-    Event *event = &MEM_PUSH(daemon->events, daemon->event_count, daemon->event_capacity);
-    *event = (Event){ .kind = kind };
-    return event;
+    (void)world;
+    (void)job;
+    (void)how;
 }
 
-/* --- Effects ---------------------------------------------------------------------------
- */
-
-static void reply(Daemon *daemon, const Effect *effect)
+static bool port_prepare(void *world, const Job *job, const StartHow *how)
 {
-    Call *call = (Call *)(uintptr_t)effect->request;
-    if (!call)
+    (void)world;
+    (void)job;
+    (void)how;
+    return false;
+}
+
+static void port_attempt(void *world, JobId id, uint32_t attempt)
+{
+    (void)world;
+    (void)id;
+    (void)attempt;
+}
+
+static RunNews *ended(JobId id, uint32_t attempt)
+{
+    RunNews *news = MEM_NEW(RunNews);
+    news->kind = RUN_ENDED;
+    news->id = id;
+    news->attempt = attempt;
+    news->end.progress = -1;
+    return news;
+}
+
+static void port_signal(void *world, JobId id, uint32_t attempt, int number)
+{
+    Daemon *daemon = world;
+    if (number != SIGTERM && number != SIGKILL)
         return;
-    call->err = effect->err;
-    call->problem = effect->problem;
-    call->allowed = effect->allowed;
-    call->first = effect->first;
-    call->count = effect->count;
-    call->node = daemon->facts.node;
-    call->replayed = effect->replayed;
-    if (effect->added_items)
-        call->added = arena_copy(&call->arena, effect->added_items,
-                                 effect->count * sizeof *effect->added_items);
-    if (effect->items)
-        call->items = arena_copy(&call->arena, effect->items,
-                                 effect->count * sizeof *effect->items);
-    call->has_job = effect->job != NULL;
-    if (effect->job)
-        call->job = job_copy(&call->arena, effect->job);
-    answer(daemon, call);
+    RunNews *news = ended(id, attempt);
+    news->end.signal = number;
+    news->end.exit_status = -1;
+    mailbox_put(&daemon->engine.news, &news->mail);
 }
 
-static void ask(Daemon *daemon, const Effect *effect)
+static void port_starts_done(void *world)
 {
-    Arena arena = { 0 };
-    Load load = load_of(effect, &arena);
-    Question question = { .token = effect->token };
+    (void)world;
+}
+
+static bool port_may_start(const void *world)
+{
+    (void)world;
+    return true;
+}
+
+static bool port_silent(const void *world)
+{
+    (void)world;
+    return false;
+}
+
+static bool port_refuse(void *world, Call *call)
+{
+    (void)world;
+    (void)call;
+    return false;
+}
+
+/* Nothing runs here, there are no processors, and no one else. */
+static void port_call(void *world, Call *call)
+{
+    (void)world;
+    if (call->kind == CALL_PIPELINE && call->order->kind == ORDER_LIST) {
+        buf_add_text(&call->order->out, "{\"items\":[],\"next_cursor\":null}");
+        call->done(call);
+    } else if (call->kind == CALL_PIPELINE) {
+        engine_answer(call, ERR_NOT_FOUND, "processor_not_found");
+    } else if (call->kind == CALL_SETTLE) {
+        call->count = 1;
+        call->done(call);
+    } else if (call->kind == CALL_TRY) {
+        engine_answer(call, ERR_UNAVAILABLE, NULL);
+    } else {
+        engine_answer(call, ERR_NOT_FOUND, "node_not_found");
+    }
+}
+
+static const EnginePorts fake_ports = {
+    .now = port_now,
+    .journal_write = port_journal_write,
+    .journal_end = port_journal_end,
+    .journal_flush = port_journal_flush,
+    .journal_quick = port_journal_quick,
+    .has_room = port_has_room,
+    .ask = port_ask,
+    .hurry = port_hurry,
+    .read = port_read,
+    .start = port_start,
+    .prepare = port_prepare,
+    .go = port_attempt,
+    .signal = port_signal,
+    .forget = port_attempt,
+    .starts_done = port_starts_done,
+    .may_start = port_may_start,
+    .silent = port_silent,
+    .call = port_call,
+    .refuse = port_refuse,
+};
+
+static uint64_t ingest_durable(void *world)
+{
+    const Daemon *daemon = world;
+    return daemon->journal.durable;
+}
+
+static JournalToken ingest_reserve(void *world, size_t bytes_max, Now now)
+{
+    const Daemon *daemon = world;
+    (void)bytes_max;
+    (void)now;
+    return daemon->journal.read < daemon->journal.durable ? daemon->journal.read + 1 : 0;
+}
+
+static Err ingest_read(void *world, JournalToken token, Batch *out, Error *why)
+{
+    Daemon *daemon = world;
+    (void)token;
+    return memory_journal_read(&daemon->journal, 1 << 20, out, why);
+}
+
+static Err ingest_rsync(void *world, JournalToken token)
+{
+    (void)world;
+    (void)token;
+    return ERR_OK;
+}
+
+static Err ingest_rewind(void *world, uint64_t position, Error *why)
+{
+    (void)world;
+    (void)position;
+    return error_set(why, ERR_NOT_FOUND, "nothing goes back here");
+}
+
+static void ingest_trim(void *world, uint64_t position, Now now)
+{
+    Daemon *daemon = world;
+    (void)now;
+    memory_journal_trim(&daemon->journal, position);
+}
+
+static const IngestPorts fake_ingest_ports = {
+    .now = port_now,
+    .durable = ingest_durable,
+    .reserve = ingest_reserve,
+    .read = ingest_read,
+    .rsync = ingest_rsync,
+    .rewind = ingest_rewind,
+    .trim = ingest_trim,
+};
+
+static void effect(void *world, const Effect *effect)
+{
+    Daemon *daemon = world;
+    NodeSettings settings = *node_settings(daemon->engine.node);
     Error why;
-    question.err =
-        daemon->store->kind->load(daemon->store, &load, &question.loaded, &why);
-    arena_done(&arena);
-    MEM_PUSH(daemon->questions, daemon->question_count, daemon->question_capacity) =
-        question;
-}
-
-static void end_attempt(Daemon *daemon, JobId id, uint32_t attempt, int32_t signal)
-{
-    Event *event = new_event(daemon, EVENT_ENDED);
-    event->id = id;
-    event->attempt = attempt;
-    event->ending = (Ending){ .kind = signal ? END_SIGNALLED : END_EXITED,
-                              .signal = signal,
-                              .exit_status = signal ? -1 : 0,
-                              .progress = -1 };
-}
-
-static void define(Daemon *daemon, const Effect *effect)
-{
-    NodeSettings settings = *node_settings(daemon->node);
-    Error why;
-    if (slice_is(effect->table, SETTINGS_TABLE) &&
-        !settings_apply(&settings, effect->key, effect->value, &why))
-        node_settings_set(daemon->node, &settings);
-}
-
-static void run_effect(Daemon *daemon, const Effect *effect)
-{
-    switch (effect->kind) {
-    case EFFECT_REPLY:
-        reply(daemon, effect);
-        return;
-    case EFFECT_LOAD:
-        ask(daemon, effect);
-        return;
-    case EFFECT_SIGNAL:
-        if (effect->signal == 15 || effect->signal == 9)
-            end_attempt(daemon, effect->id, effect->attempt, effect->signal);
-        return;
-    case EFFECT_CHANGED:
+    if (effect->kind == EFFECT_CHANGED) {
         metrics_changed(daemon->metrics, effect);
         event_log_add(&daemon->event_log, effect, clock_now().wall_ms);
-        return;
-    case EFFECT_DEFINED:
-        define(daemon, effect);
-        return;
-    case EFFECT_START:
-    case EFFECT_FORGET:
-    case EFFECT_ERASE:
-    case EFFECT_LETTER:
-        return;
+    }
+    if (effect->kind == EFFECT_DEFINED && slice_is(effect->table, SETTINGS_TABLE) &&
+        !settings_apply(&settings, effect->key, effect->value, &why))
+        node_settings_set(daemon->engine.node, &settings);
+}
+
+static const EnginePart fake_part = { .name = "fake", .effect = effect };
+static const EnginePart *const fake_parts[] = { &fake_part, NULL };
+
+/* --- Its thread -----------------------------------------------------------------------
+ */
+
+/* Tests ask how many calls it has: each goes back by way of here. */
+static void done(Call *call)
+{
+    Daemon *daemon = fake;
+    daemon->answered++;
+    daemon->held--;
+    call->done = call->on_loop;
+    call->done(call);
+}
+
+static void take_calls(Daemon *daemon, Mail *mail)
+{
+    while (mail) {
+        Mail *next = mail->next;
+        Call *call = (Call *)(void *)mail;
+        daemon->held++;
+        call->on_loop = call->done;
+        call->done = done;
+        mailbox_put(&daemon->engine.calls, &call->mail);
+        mail = next;
     }
 }
 
-/* --- Steps
- * -------------------------------------------------------------------------------- */
-
-static void take_call(Daemon *daemon, Call *call)
+static void poke_free(Poke *poke)
 {
-    daemon->held++;
-    switch (call->kind) {
-    case CALL_EVENT: {
-        Event *event = new_event(daemon, call->event.kind);
-        *event = call->event;
-        event->request = (Requester)(uintptr_t)call;
-        return;
-    }
-    case CALL_READ:
-        MEM_PUSH(daemon->reads, daemon->read_count, daemon->read_capacity) = call;
-        return;
-    case CALL_LOOK:
-        call->look(call, daemon);
-        answer(daemon, call);
-        return;
-    case CALL_TRY: /* nothing runs here */
-        call->err = ERR_UNAVAILABLE;
-        answer(daemon, call);
-        return;
-    case CALL_PIPELINE: /* no processors here */
-        if (call->order->kind == ORDER_LIST) {
-            buf_add_text(&call->order->out, "{\"items\":[],\"next_cursor\":null}");
-        } else {
-            call->err = ERR_NOT_FOUND;
-            call->problem = "processor_not_found";
-        }
-        answer(daemon, call);
-        return;
-    case CALL_AFAR: /* no one else is here */
-        call->err = ERR_NOT_FOUND;
-        call->problem = "node_not_found";
-        answer(daemon, call);
-        return;
-    case CALL_SETTLE: /* likewise */
-        call->count = 1;
-        answer(daemon, call);
-        return;
-    case CALL_WAIT:
-        call->deadline_boot = clock_now().boot_ms + call->timeout_ms;
-        MEM_PUSH(daemon->waiters, daemon->waiter_count, daemon->waiter_capacity) = call;
-        return;
-    }
-}
-
-typedef struct Find {
-    JobId id;
-    uint32_t attempt;
-} Find;
-
-static void find_running(void *context, const RunningJob *job)
-{
-    Find *find = context;
-    if (job->id == find->id)
-        find->attempt = job->attempt;
+    mem_free(poke->result);
+    mem_free(poke);
 }
 
 /* False: it does not run yet, so the poke must come again. */
 static bool take_poke(Daemon *daemon, const Poke *poke)
 {
-    if (poke->kind == POKE_ROOM)
-        new_event(daemon, EVENT_ROOM)->flag = poke->flag;
-    if (poke->kind != POKE_END)
-        return true;
-    Find find = { .id = poke->id };
-    node_running(daemon->node, find_running, &find);
-    if (!find.attempt)
+    RunningJob running;
+    if (!node_running_find(daemon->engine.node, poke->id, &running))
         return false;
-    end_attempt(daemon, poke->id, find.attempt, 0);
-    Ending *ending = &daemon->events[daemon->event_count - 1].ending;
-    ending->exit_status = poke->exit_status;
-    ending->result = slice_text(poke->result);
+    RunNews *news = ended(poke->id, running.attempt);
+    news->end.exit_status = poke->exit_status;
+    if (poke->result)
+        buf_add_text(&news->text, poke->result);
+    mailbox_put(&daemon->engine.news, &news->mail);
     return true;
 }
 
@@ -251,131 +340,41 @@ static void take_pokes(Daemon *daemon)
     for (Mail *mail = mailbox_take(&daemon->pokes); mail;) {
         Poke *poke = (Poke *)(void *)mail;
         mail = mail->next;
-        if (!take_poke(daemon, poke)) {
+        if (take_poke(daemon, poke))
+            poke_free(poke);
+        else
             mailbox_put(&daemon->pokes, &poke->mail);
-            continue;
-        }
-        poke->mail.next = (Mail *)(void *)daemon->used;
-        daemon->used = poke;
     }
 }
 
-static void free_used(Daemon *daemon)
+static void turn(Daemon *daemon)
 {
-    while (daemon->used) {
-        Poke *poke = daemon->used;
-        daemon->used = (Poke *)(void *)poke->mail.next;
-        mem_free(poke->result);
-        mem_free(poke);
-    }
-}
-
-static void answer_questions(Daemon *daemon)
-{
-    for (size_t i = 0; i < daemon->question_count; i++) {
-        const Question *question = &daemon->questions[i];
-        Event *event = new_event(daemon, EVENT_LOADED);
-        event->token = question->token;
-        event->number = daemon->applied;
-        event->err = question->err;
-        loaded_tell(&question->loaded, event);
-    }
-}
-
-static void answer_reads(Daemon *daemon)
-{
-    for (size_t i = 0; i < daemon->read_count; i++) {
-        daemon->reads[i]->read(daemon->reads[i], daemon->store);
-        answer(daemon, daemon->reads[i]);
-    }
-    daemon->read_count = 0;
-}
-
-static bool job_is_over(Daemon *daemon, JobId id, Err *out_err)
-{
-    Load load = { .kind = LOAD_JOB, .id = id };
-    Loaded loaded = { 0 };
-    Error why;
-    *out_err = daemon->store->kind->load(daemon->store, &load, &loaded, &why);
-    bool over = !loaded.count || state_in(loaded.jobs[0].state, STATES_FINAL);
-    if (!loaded.count)
-        *out_err = ERR_NOT_FOUND;
-    loaded_done(&loaded);
-    return over;
-}
-
-static void answer_waiters(Daemon *daemon)
-{
-    for (size_t i = 0; i < daemon->waiter_count;) {
-        Call *call = daemon->waiters[i];
-        Err err = ERR_OK;
-        bool over = job_is_over(daemon, call->event.id, &err);
-        if (!over && call->deadline_boot > clock_now().boot_ms) {
-            i++;
-            continue;
-        }
-        call->err = over ? err : ERR_TIMEOUT;
-        daemon->waiters[i] = daemon->waiters[--daemon->waiter_count];
-        answer(daemon, call);
-    }
-}
-
-static void step(Daemon *daemon)
-{
-    answer_questions(daemon);
-    size_t questions = daemon->question_count;
-    outbox_clear(&daemon->out);
-    node_step(daemon->node, clock_now(), daemon->events, daemon->event_count,
-              &daemon->out);
-    const Batch batches[2] = { daemon->out.adds, daemon->out.batch };
-    Error why;
-    for (size_t i = 0; i < 2; i++) {
-        Batch batch = batches[i];
-        batch.number = 0; /* both carry the turn's number, and each must be applied */
-        if (batch.count &&
-            daemon->store->kind->commit(daemon->store, &batch, 1, NULL, &why))
-            abort();
-    }
-    daemon->applied = daemon->out.number;
-    daemon->event_count = 0;
-    for (size_t i = 0; i < questions; i++)
-        loaded_done(&daemon->questions[i].loaded);
-    daemon->question_count = 0;
-    free_used(daemon);
-    for (size_t i = 0; i < daemon->out.effect_count; i++)
-        run_effect(daemon, &daemon->out.effects[i]);
-    new_event(daemon, EVENT_APPLIED)->number = daemon->applied;
+    do {
+        engine_turn(&daemon->engine);
+        while (ingest_one(&daemon->ingest))
+            ;
+        ingest_answer(&daemon->ingest);
+        ingest_sync(&daemon->ingest);
+    } while (daemon->engine.answers.first || daemon->engine.news.first);
 }
 
 static void *run(void *context)
 {
     Daemon *daemon = context;
-    while (!mailbox_closed(&daemon->calls)) {
-        bool stall = daemon->stall;
-        Mail *mail = stall ? NULL : mailbox_wait(&daemon->calls, 5);
-        if (stall)
+    while (!mailbox_closed(&daemon->doors)) {
+        if (daemon->stall)
             poll(NULL, 0, 2);
-        while (mail) {
-            Mail *next = mail->next;
-            take_call(daemon, (Call *)(void *)mail);
-            mail = next;
-        }
+        else
+            take_calls(daemon, mailbox_wait(&daemon->doors, 5));
         take_pokes(daemon);
-        do {
-            step(daemon);
-        } while (daemon->question_count || daemon->event_count > 1);
-        answer_reads(daemon);
-        answer_waiters(daemon);
+        turn(daemon);
     }
     return NULL;
 }
 
-/* --- call.h
- * --------------------------------------------------------------------------------- */
-
 void daemon_call(Daemon *daemon, Call *call)
 {
-    mailbox_put(&daemon->calls, &call->mail);
+    mailbox_put(&daemon->doors, &call->mail);
 }
 
 void daemon_call_here(Daemon *daemon, Call *call)
@@ -385,7 +384,7 @@ void daemon_call_here(Daemon *daemon, Call *call)
 
 Node *daemon_node(Daemon *daemon)
 {
-    return daemon->node;
+    return daemon->engine.node;
 }
 
 const Metrics *daemon_metrics(const Daemon *daemon)
@@ -460,6 +459,30 @@ bool daemon_ready(const Daemon *daemon, const char **out_why)
 
 static const ClaimKey fake_key = { { 1, 2, 3 } };
 
+static void open_engine(Daemon *daemon, uint32_t slots)
+{
+    Error why = { 0 };
+    EngineStart start = { .store = daemon->store,
+                          .node = { .sysid = SLICE_LITERAL("fake"),
+                                    .number = daemon->facts.node,
+                                    .seed = 1,
+                                    .settings = node_settings_default() } };
+    start.node.settings.slots = slots;
+    memory_journal_init(&daemon->journal, daemon->facts.node, 1);
+    engine_init(&daemon->engine, &fake_ports, daemon);
+    daemon->engine.parts = fake_parts;
+    daemon->engine.daemon = daemon;
+    ingest_init(&daemon->ingest, &(IngestOptions){ .ports = &fake_ingest_ports,
+                                                   .world = daemon,
+                                                   .store = daemon->store,
+                                                   .answers = &daemon->engine.answers,
+                                                   .node = daemon->facts.node });
+    Err err = engine_recover(&daemon->engine, &start, &why);
+    assert(!err);
+    (void)err;
+    node_recovered(daemon->engine.node);
+}
+
 Daemon *fake_new(const char *data_dir, uint32_t slots)
 {
     Daemon *daemon = MEM_NEW(Daemon);
@@ -476,59 +499,41 @@ Daemon *fake_new(const char *data_dir, uint32_t slots)
         .result_bytes_max = 1 << 20,
         .claim_key = &fake_key,
     };
-    NodeOptions options = { .sysid = SLICE_LITERAL("fake"),
-                            .number = daemon->facts.node,
-                            .seed = 1,
-                            .settings = node_settings_default() };
-    options.settings.slots = slots;
-    daemon->node = node_new(&options);
-    node_recovered(daemon->node);
     daemon->store = store_memory_new();
     daemon->metrics = metrics_new();
     event_log_init(&daemon->event_log, 1, "fake");
-    mailbox_init(&daemon->calls);
+    mailbox_init(&daemon->doors);
     mailbox_init(&daemon->pokes);
+    open_engine(daemon, slots);
+    fake = daemon;
     pthread_create(&daemon->thread, NULL, run, daemon);
     return daemon;
 }
 
 void fake_free(Daemon *daemon)
 {
-    mailbox_close(&daemon->calls);
+    mailbox_close(&daemon->doors);
     pthread_join(daemon->thread, NULL);
-    take_pokes(daemon);
-    free_used(daemon);
     for (Mail *mail = mailbox_take(&daemon->pokes); mail;) {
         Poke *poke = (Poke *)(void *)mail;
         mail = mail->next;
-        mem_free(poke->result);
-        mem_free(poke);
+        poke_free(poke);
     }
-    node_free(daemon->node);
+    ingest_done(&daemon->ingest);
+    engine_done(&daemon->engine);
+    memory_journal_done(&daemon->journal);
     store_close(daemon->store);
     metrics_free(daemon->metrics);
     event_log_done(&daemon->event_log);
-    outbox_done(&daemon->out);
-    mem_free(daemon->events);
-    mem_free(daemon->questions);
-    mem_free(daemon->waiters);
-    mem_free(daemon->reads);
-    mailbox_done(&daemon->calls);
+    mailbox_done(&daemon->doors);
     mailbox_done(&daemon->pokes);
     mem_free(daemon->data_dir);
     mem_free(daemon);
 }
 
-static Poke *poke_new(PokeKind kind)
-{
-    Poke *poke = MEM_NEW(Poke);
-    poke->kind = kind;
-    return poke;
-}
-
 void fake_end(Daemon *daemon, JobId id, int exit_status, const char *result)
 {
-    Poke *poke = poke_new(POKE_END);
+    Poke *poke = MEM_NEW(Poke);
     poke->id = id;
     poke->exit_status = exit_status;
     poke->result = result ? mem_copy(result, strlen(result) + 1) : NULL;
@@ -537,9 +542,7 @@ void fake_end(Daemon *daemon, JobId id, int exit_status, const char *result)
 
 void fake_room(Daemon *daemon, bool room)
 {
-    Poke *poke = poke_new(POKE_ROOM);
-    poke->flag = room;
-    mailbox_put(&daemon->pokes, &poke->mail);
+    daemon->no_room = !room;
 }
 
 void fake_stall(Daemon *daemon, bool stall)

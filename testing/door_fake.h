@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door_fake.h - a daemon for the tests of doors: the real core over the memory store, on
- * one thread, with no journal and no processes. Jobs "run" until a test ends them; one
- * that is told to stop ends by itself. */
+/* door_fake.h - a daemon for the tests of doors: the real engine over a journal and a
+ * store in memory, on one thread, with no processes. Jobs "run" until a test ends them;
+ * one that is told to stop ends by itself. */
 #ifndef TESTING_DOOR_FAKE_H
 #define TESTING_DOOR_FAKE_H
 

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.h - several whole nodes on one shared store, in one thread, from one seed.
  *
- * The cores are real, the store is the memory store; processes, journals, leases and
- * clients are made here. Nodes crash, sleep longer than their lease, lose the store and
- * come back with a tail of their journal. What must hold:
- *   K1  every job that was acknowledged is in the store and comes to its end.
- *   K2  the store holds no job that no one sent.
- *   K3  no job runs in two places at once, whoever believed what.
- *   K4  a job that was final stays as it was.
- *   K5  at most one node has the duties of the cluster.
- *   K6  a cancellation that was acknowledged holds.
- *   K7  of the jobs with one unique key one runs at a time, and of the requests with one
- *       idempotency key one has its jobs run, wherever they were accepted.
- *   K8  what is counted over the cluster is never booked beyond what there is: units of a
- *       resource, the one instance of a highlander type.
- *   K9  a group whose members are final has its completion job, and one of them runs.
+ * Cores and engines are real (src/engine/turn), the store is the memory store; processes,
+ * disks, leases and clients are made here. Nodes crash, sleep longer than their lease,
+ * lose the store and come back with a tail of their journal. What must hold: K1  every
+ * job that was acknowledged is in the store and comes to its end. K2  the store holds no
+ * job that no one sent. K3  no job runs in two places at once, whoever believed what. K4
+ * a job that was final stays as it was. K5  at most one node has the duties of the
+ * cluster. K6  a cancellation that was acknowledged holds. K7  of the jobs with one
+ * unique key one runs at a time, and of the requests with one idempotency key one has its
+ * jobs run, wherever they were accepted. K8  what is counted over the cluster is never
+ * booked beyond what there is: units of a resource, the one instance of a highlander
+ * type. K9  a group whose members are final has its completion job, and one of them runs.
  *   K10 a job that is owed (its cause is in the store) comes to its end as others do,
  *       though the node that owes it may never return. */
 #ifndef SIM_CLUSTER_H
@@ -22,7 +19,9 @@
 
 #include "base/map.h"
 #include "base/rng.h"
-#include "core/node/node.h"
+#include "engine/turn/engine.h"
+#include "engine/turn/ingest.h"
+#include "journal/memory.h"
 #include "sim/cluster/flaws.h"
 #include "store/memory/memory.h"
 
@@ -38,48 +37,34 @@ typedef struct Process {
     bool alive;
 } Process;
 
-typedef struct NewsItem {
-    EventKind kind;
-    JobId id;
-    uint32_t attempt;
-    Ending ending;
-} NewsItem;
-
-typedef struct HeldTurn {
-    Outbox out;
-    uint64_t end; /* journal position behind it */
-    size_t done;  /* effects carried out */
-} HeldTurn;
-
-typedef struct Question {
-    Load load;
-    Arena arena;
-    uint64_t token;
-    uint64_t needs;
-} Question;
-
-typedef struct Turned { /* which turn ended where in the journal */
-    uint64_t number;
-    uint64_t end;
-} Turned;
-
-typedef struct Call {
+typedef struct Request {
     Requester request;
     bool add;
     JobId id; /* ACT */
-} Call;
+} Request;
 
-typedef struct Member {
+typedef struct Member Member;
+
+typedef struct MemberCall { /* from a client */
+    Call call;              /* must be first */
+    Member *member;
+    Requester number;
+} MemberCall;
+
+/* The shared store as one member reaches it. */
+typedef struct MemberStore {
+    Store store; /* must be first */
+    Member *member;
+} MemberStore;
+
+struct Member {
     struct Cluster *cluster;
     unsigned index;
     char sysid[16];
     uint32_t number;
 
-    Buf *records; /* the journal: packed batches, in order */
-    size_t record_count;
-    size_t record_capacity;
-    size_t durable;
-    size_t applied;
+    MemoryJournal journal;
+    bool has_journal;
 
     Process processes[256]; /* with the launcher: they outlive the daemon */
     size_t process_count;
@@ -87,22 +72,15 @@ typedef struct Member {
 
     Node *node; /* NULL: it does not run */
     uint64_t epoch;
-    HeldTurn **held;
-    size_t held_count;
-    size_t held_capacity;
-    Question **questions;
-    size_t question_count;
-    size_t question_capacity;
-    NewsItem *news;
-    size_t news_count;
-    size_t news_capacity;
-    Turned *turned;
-    size_t turned_count;
-    size_t turned_capacity;
-    Event *events; /* of clients, for the next turn */
-    size_t event_count;
-    size_t event_capacity;
-    Arena arena; /* of events */
+    Engine engine; /* its node is `node` */
+    Ingest ingest;
+    MemberStore store;
+    Ask **asks; /* on their way to the ingestion */
+    size_t ask_count;
+    size_t ask_capacity;
+    MemberCall **calls; /* not answered yet */
+    size_t call_count;
+    size_t call_capacity;
     int64_t renew_ms;
     int64_t restart_ms;
     int64_t asleep_until_ms;
@@ -113,7 +91,7 @@ typedef struct Member {
     bool rejoin;
     bool gone;       /* for ever */
     uint64_t change; /* the last definition that it was told of */
-} Member;
+};
 
 #define KEYS     3 /* of each kind that clients use */
 #define LICENCES 2
@@ -179,6 +157,13 @@ static inline bool reaches_store(const Member *member)
     return member->cluster->time_ms >= member->cut_until_ms;
 }
 
+/* ports.c: the world as a member's engine sees it */
+extern const EnginePorts member_ports;
+extern const IngestPorts member_ingest_ports;
+extern const EnginePart *const member_parts[];
+extern const StoreKind member_store_kind;
+Now member_now(const Member *member);
+
 /* member.c */
 void member_open(Member *member); /* may fail: then it is tried again later */
 void member_crash(Member *member, bool power);
@@ -187,6 +172,9 @@ void member_sync(Member *member);
 void member_release(Member *member);
 void member_ingest(Member *member, size_t most);
 void member_answer(Member *member);
+MemberCall *
+member_call(Member *member); /* an empty one; its event is filled, and then: */
+void member_send(Member *member, MemberCall *call, Requester number);
 void member_renew(Member *member);
 void member_close(Member *member);
 /* It is killed and never returns; what was acknowledged by it is in the store. */

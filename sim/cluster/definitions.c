@@ -47,56 +47,39 @@ void member_definitions(Cluster *cluster)
     buf_done(&value);
 }
 
-typedef struct Loading {
-    Member *member;
-    Slice table;
-} Loading;
-
-static void take(void *context, const Definition *definition)
-{
-    const Loading *loading = context;
-    node_load_definition(loading->member->node, loading->table, definition);
-}
-
 static void last_change(void *context, const Change *change)
 {
     *(uint64_t *)context = change->change;
 }
 
-void member_load_definitions(Member *member)
+void member_changes_begin(Member *member)
 {
     Error why = { 0 };
     Store *store = member->cluster->store;
     (void)!store->kind->changes(store, CHANGES_LAST, last_change, &member->change, &why);
-    for (size_t i = 0; node_definitions(i); i++) {
-        Loading loading = { member, slice_text(node_definitions(i)) };
-        (void)!store->kind->definitions(store, loading.table, take, &loading, &why);
-    }
 }
 
 static void tell(void *context, const Change *change)
 {
     Member *member = context;
-    Arena *arena = &member->arena;
+    Arena *arena = &member->engine.in.step;
     member->change = change->change;
     if (change->node == member->number && !slice_is(change->table, HOME_TABLE))
         return;
-    Event event = { .kind = EVENT_CHANGE,
-                    .table = slice_copy(arena, change->table),
-                    .tenant = slice_copy(arena, change->definition.tenant),
-                    .key = slice_copy(arena, change->definition.key),
-                    .value = slice_copy(arena, change->definition.value) };
-    MEM_PUSH(member->events, member->event_count, member->event_capacity) = event;
+    Event *event = engine_event(&member->engine, EVENT_CHANGE);
+    event->table = slice_copy(arena, change->table);
+    event->tenant = slice_copy(arena, change->definition.tenant);
+    event->key = slice_copy(arena, change->definition.key);
+    event->value = slice_copy(arena, change->definition.value);
 }
 
 static void believe(Member *member)
 {
     Buf value = { 0 };
     home_write(&value, &(Home){ member->number, 1000000 });
-    Event event = { .kind = EVENT_CHANGE,
-                    .table = SLICE_LITERAL(HOME_TABLE),
-                    .value = slice_copy(&member->arena, buf_slice(&value)) };
-    MEM_PUSH(member->events, member->event_count, member->event_capacity) = event;
+    Event *event = engine_event(&member->engine, EVENT_CHANGE);
+    event->table = SLICE_LITERAL(HOME_TABLE);
+    event->value = slice_copy(&member->engine.in.step, buf_slice(&value));
     buf_done(&value);
 }
 

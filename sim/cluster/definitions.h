@@ -6,7 +6,7 @@
 #include "sim/cluster/cluster.h"
 
 void member_definitions(Cluster *cluster); /* what all nodes find in the store */
-void member_load_definitions(Member *member);
+void member_changes_begin(Member *member); /* before it reads what is defined */
 void member_tell_changes(Member *member);
 
 #endif

@@ -4,6 +4,8 @@
 #include "sim/cluster/processes.h"
 #include "sim/cluster/requests.h"
 
+#include "base/log.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -224,6 +226,7 @@ int main(int argc, char **argv)
     unsigned long long count = 1;
     bool print = false;
     Cluster sum = { 0 };
+    log_level_set(LOG_OFF);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--museum"))
             return museum();

@@ -2,9 +2,42 @@
 /* processes.c - what a node's launcher does. */
 #include "sim/cluster/processes.h"
 
-void news_add(Member *member, const NewsItem *item)
+#include "run/process/process.h"
+
+static RunNews *news_new(RunNewsKind kind, JobId id, uint32_t attempt)
 {
-    MEM_PUSH(member->news, member->news_count, member->news_capacity) = *item;
+    RunNews *news = MEM_NEW(RunNews);
+    news->kind = kind;
+    news->id = id;
+    news->attempt = attempt;
+    news->end.progress = -1;
+    return news;
+}
+
+/* Without a daemon there is no one to tell. */
+static void tell(Member *member, RunNews *news)
+{
+    if (member->node)
+        mailbox_put(&member->engine.news, &news->mail);
+    else
+        run_news_free(news);
+}
+
+static void tell_killed(Member *member, const Process *process)
+{
+    RunNews *news = news_new(RUN_ENDED, process->id, process->attempt);
+    news->end.signal = 9;
+    tell(member, news);
+}
+
+void processes_list(Member *member)
+{
+    Mailbox *box = &member->engine.news;
+    for (size_t i = 0; i < member->process_count; i++) {
+        const Process *process = &member->processes[i];
+        mailbox_put(box, &news_new(RUN_ADOPTED, process->id, process->attempt)->mail);
+    }
+    mailbox_put(box, &news_new(RUN_LISTED, 0, 0)->mail);
 }
 
 static Process *find(Member *member, JobId id, uint32_t attempt)
@@ -15,15 +48,6 @@ static Process *find(Member *member, JobId id, uint32_t attempt)
             return process;
     }
     return NULL;
-}
-
-bool process_alive(const Member *member, JobId id, uint32_t attempt)
-{
-    for (size_t i = 0; i < member->process_count; i++)
-        if (member->processes[i].alive && member->processes[i].id == id &&
-            member->processes[i].attempt == attempt)
-            return true;
-    return false;
 }
 
 static void gone(Member *member, Process *process)
@@ -67,9 +91,7 @@ void process_start(Member *member, JobId id, uint32_t attempt)
     Cluster *cluster = member->cluster;
     Known *known = known_job(cluster, id);
     if (cluster->time_ms >= member->deadline_ms || member->process_count == 256) {
-        news_add(member,
-                 &(NewsItem){
-                     EVENT_ENDED, id, attempt, { .kind = END_LOST, .progress = -1 } });
+        tell(member, news_new(RUN_LOST, id, attempt));
         return;
     }
     if (known->runs_on)
@@ -84,7 +106,7 @@ void process_start(Member *member, JobId id, uint32_t attempt)
                    .attempt = attempt,
                    .end_ms = cluster->time_ms + (int64_t)rng_below(&cluster->rng, 4000),
                    .alive = true };
-    news_add(member, &(NewsItem){ .kind = EVENT_STARTED, .id = id, .attempt = attempt });
+    tell(member, news_new(RUN_STARTED, id, attempt));
 }
 
 void process_signal(Member *member, JobId id, uint32_t attempt)
@@ -92,12 +114,8 @@ void process_signal(Member *member, JobId id, uint32_t attempt)
     Process *process = find(member, id, attempt);
     if (!process)
         return;
+    tell_killed(member, process);
     gone(member, process);
-    news_add(member,
-             &(NewsItem){ EVENT_ENDED,
-                          id,
-                          attempt,
-                          { .kind = END_SIGNALLED, .signal = 9, .progress = -1 } });
 }
 
 void processes_end(Member *member)
@@ -107,20 +125,12 @@ void processes_end(Member *member)
 }
 
 /* Some say what is to be done next, which is of a type of which one waits at most. */
-static void cause_others(Cluster *cluster, const Known *known, Ending *ending)
+static void cause_others(Cluster *cluster, const Known *known, RunNews *news)
 {
-    static Job child;
     if (cluster->calm || known->highlander || !rng_percent(&cluster->rng, 25))
         return;
-    child = job_default();
-    child.tenant = SLICE_LITERAL("default");
-    child.type = SLICE_LITERAL("one");
-    child.queue = SLICE_LITERAL("a");
-    child.priority = PRIORITY_UNSET;
-    child.max_retries = RETRIES_OPEN;
-    ending->children = &child;
-    ending->child_count = 1;
-    ending->children_whole = true;
+    buf_add_text(&news->children, "one|next\n");
+    news->child_count = 1;
 }
 
 /* Ends by themselves, and all at once at the deadline. */
@@ -130,21 +140,20 @@ void processes_step(Member *member)
     bool over = cluster->time_ms >= member->deadline_ms;
     for (size_t i = member->process_count; i-- > 0;) {
         Process *process = &member->processes[i];
-        Ending ending = { .kind = END_EXITED, .progress = -1 };
         bool ended =
             process->end_ms <= cluster->time_ms && process->end_ms <= member->deadline_ms;
         if (!ended && !over)
             continue;
         Known *known = known_job(cluster, process->id);
         if (ended) {
+            RunNews *news = news_new(RUN_ENDED, process->id, process->attempt);
             cluster->completions += known->completion && !known->completed;
             known->completed++;
-            cause_others(cluster, known, &ending);
+            cause_others(cluster, known, news);
+            tell(member, news);
         } else {
-            ending = (Ending){ .kind = END_SIGNALLED, .signal = 9, .progress = -1 };
+            tell_killed(member, process);
         }
-        news_add(member,
-                 &(NewsItem){ EVENT_ENDED, process->id, process->attempt, ending });
         gone(member, process);
     }
 }

@@ -8,8 +8,7 @@
 void process_start(Member *member, JobId id, uint32_t attempt);
 void process_signal(Member *member, JobId id, uint32_t attempt);
 void processes_step(Member *member);
-void processes_end(Member *member); /* all of them, and no one is told */
-bool process_alive(const Member *member, JobId id, uint32_t attempt);
-void news_add(Member *member, const NewsItem *item);
+void processes_list(Member *member); /* a new daemon asks what there is */
+void processes_end(Member *member);  /* all of them, and no one is told */
 
 #endif

@@ -7,25 +7,25 @@
 
 #include <stdio.h>
 
-static Call *call_new(Cluster *cluster, bool add, JobId id)
+static Request *request_new(Cluster *cluster, bool add, JobId id)
 {
-    Call *call = MEM_NEW(Call);
-    *call = (Call){ .request = ++cluster->last_request, .add = add, .id = id };
+    Request *call = MEM_NEW(Request);
+    *call = (Request){ .request = ++cluster->last_request, .add = add, .id = id };
     map_put(&cluster->requests, call->request, call);
     return call;
 }
 
 static const char *const keys[KEYS] = { "k1", "k2", "k3" };
 
-static void set_key(Member *member, Job *job, const char *key)
+static void set_key(Cluster *cluster, Arena *arena, Job *job, const char *key)
 {
     static const OnConflict conflicts[] = { CONFLICT_IGNORE, CONFLICT_REJECT,
                                             CONFLICT_REPLACE };
     Buf text = { 0 };
     Unique unique = { .key = slice_text(key),
-                      .on_conflict = conflicts[rng_below(&member->cluster->rng, 3)] };
+                      .on_conflict = conflicts[rng_below(&cluster->rng, 3)] };
     unique_write(&text, &unique);
-    job->unique = slice_copy(&member->arena, buf_slice(&text));
+    job->unique = slice_copy(arena, buf_slice(&text));
     buf_done(&text);
 }
 
@@ -52,7 +52,7 @@ static Job some_job(Cluster *cluster)
 static Event add_event(Cluster *cluster, Job *jobs, size_t count)
 {
     return (Event){ .kind = EVENT_ADD,
-                    .request = call_new(cluster, true, 0)->request,
+                    .request = request_new(cluster, true, 0)->request,
                     .tenant = SLICE_LITERAL("default"),
                     .key_hash = SLICE_LITERAL("same"),
                     .jobs = jobs,
@@ -62,14 +62,16 @@ static Event add_event(Cluster *cluster, Job *jobs, size_t count)
 static void send_jobs(Cluster *cluster, Member *member)
 {
     size_t count = 1 + (size_t)rng_below(&cluster->rng, 4);
-    Job *jobs = arena_take(&member->arena, count * sizeof *jobs);
+    MemberCall *call = member_call(member);
+    Arena *arena = &call->call.arena;
+    Job *jobs = arena_take(arena, count * sizeof *jobs);
     for (size_t i = 0; i < count; i++) {
         jobs[i] = some_job(cluster);
         if (rng_percent(&cluster->rng, 8))
-            set_key(member, &jobs[i], keys[rng_below(&cluster->rng, KEYS)]);
+            set_key(cluster, arena, &jobs[i], keys[rng_below(&cluster->rng, KEYS)]);
     }
-    MEM_PUSH(member->events, member->event_count, member->event_capacity) =
-        add_event(cluster, jobs, count);
+    call->call.event = add_event(cluster, jobs, count);
+    member_send(member, call, call->call.event.request);
 }
 
 /* A client that sends the same to whom it can reach: one job is wanted. */
@@ -81,14 +83,17 @@ static void send_everywhere(Cluster *cluster)
         Member *member = &cluster->members[i];
         if (!member->node || cluster->time_ms < member->asleep_until_ms)
             continue;
-        Job *job = ARENA_NEW(&member->arena, Job);
-        Event event = add_event(cluster, job, 1);
+        MemberCall *call = member_call(member);
+        Arena *arena = &call->call.arena;
+        Job *job = ARENA_NEW(arena, Job);
+        Event *event = &call->call.event;
+        *event = add_event(cluster, job, 1);
         *job = some_job(cluster);
         if (request)
-            event.key = slice_text(key);
+            event->key = slice_text(key);
         else
-            set_key(member, job, key);
-        MEM_PUSH(member->events, member->event_count, member->event_capacity) = event;
+            set_key(cluster, arena, job, key);
+        member_send(member, call, event->request);
     }
 }
 
@@ -99,12 +104,11 @@ static void send_cancel(Cluster *cluster, Member *member)
     for (size_t at = 0; map_next(&cluster->jobs, &at, &entry);) {
         if (skip--)
             continue;
-        Call *call = call_new(cluster, false, entry.key);
-        MEM_PUSH(member->events, member->event_count, member->event_capacity) =
-            (Event){ .kind = EVENT_ACT,
-                     .action = ACT_KILL,
-                     .request = call->request,
-                     .id = entry.key };
+        Request *request = request_new(cluster, false, entry.key);
+        MemberCall *call = member_call(member);
+        call->call.event =
+            (Event){ .kind = EVENT_ACT, .action = ACT_KILL, .id = entry.key };
+        member_send(member, call, request->request);
         return;
     }
 }
@@ -215,12 +219,6 @@ void requests_sent(Cluster *cluster, const Outbox *out, uint32_t node)
                 know_added(cluster, &batches[k]->ops[i]);
 }
 
-bool request_adds(const Cluster *cluster, Requester request)
-{
-    const Call *call = map_find(&cluster->requests, request);
-    return call && call->add;
-}
-
 static void acknowledge(Cluster *cluster, JobId id)
 {
     known_job(cluster, id)->acknowledged = true;
@@ -229,7 +227,7 @@ static void acknowledge(Cluster *cluster, JobId id)
 
 void request_answered(Cluster *cluster, const Effect *effect, uint32_t by)
 {
-    Call *call = map_remove(&cluster->requests, effect->request);
+    Request *call = map_remove(&cluster->requests, effect->request);
     if (!call)
         return;
     for (uint64_t i = 0; call->add && effect->added_items && i < effect->count; i++)
@@ -286,13 +284,14 @@ void requests_complete(Cluster *cluster)
         return;
     Buf value = { 0 };
     group_pack(&value, &(GroupDefinition){ .then = SLICE_LITERAL("after") });
-    MEM_PUSH(member->events, member->event_count, member->event_capacity) =
+    MemberCall *call = member_call(member);
+    call->call.event =
         (Event){ .kind = EVENT_DEFINE,
-                 .request = call_new(cluster, false, 0)->request,
                  .table = SLICE_LITERAL(GROUP_TABLE),
                  .tenant = SLICE_LITERAL("default"),
                  .key = SLICE_LITERAL("g"),
-                 .value = slice_copy(&member->arena, buf_slice(&value)) };
+                 .value = slice_copy(&call->call.arena, buf_slice(&value)) };
+    member_send(member, call, request_new(cluster, false, 0)->request);
     buf_done(&value);
     cluster->defined = true;
 }

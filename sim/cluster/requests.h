@@ -8,7 +8,6 @@
 void requests_step(Cluster *cluster); /* someone asks something of some node */
 void requests_sent(Cluster *cluster, const Outbox *out, uint32_t node);
 void request_answered(Cluster *cluster, const Effect *effect, uint32_t node);
-bool request_adds(const Cluster *cluster, Requester request);
 void requests_look(Cluster *cluster); /* at the store, after each commit: K2, K4 */
 uint64_t requests_owed(Cluster *cluster, uint32_t node); /* jobs that it owes now */
 void requests_complete(Cluster *cluster); /* asks for the job that completes the group */

@@ -28,6 +28,7 @@ static const char *level_name(LogLevel level)
         return "info";
     case LOG_WARN:
         return "warn";
+    case LOG_OFF:
     case LOG_ERROR:
         return "error";
     }

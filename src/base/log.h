@@ -18,6 +18,7 @@ typedef enum LogLevel {
     LOG_INFO,
     LOG_WARN,
     LOG_ERROR,
+    LOG_OFF, /* for log_level_set only: nothing is written */
 } LogLevel;
 
 void log_level_set(LogLevel level);

@@ -135,7 +135,7 @@ Err cluster_begin(Daemon *daemon, Error *why)
     link->daemon = daemon;
     pthread_mutex_init(&link->lock, NULL);
     mailbox_init(&link->box);
-    link->box.wake = daemon->answers.wake;
+    link->box.wake = daemon->engine.answers.wake;
     link->box.wake_context = daemon;
     link->gone = retired_nodes_new();
     first_facts(link);
@@ -375,7 +375,7 @@ void cluster_start(Daemon *daemon)
     if (!link)
         return;
     if (!daemon->offline_start) {
-        node_running(daemon->node, set_deadline, daemon);
+        node_running(daemon->engine.node, set_deadline, daemon);
         runner_lease(daemon->runner, link->lease_boot);
         daemon->snapshot_writer = snapshot_writer_open(
             &(SnapshotWriterOptions){ .data_dir = daemon->data_dir,
@@ -426,13 +426,14 @@ static void count_running(void *context, const RunningJob *job)
 static bool is_idle(const Daemon *daemon)
 {
     size_t running = 0;
-    node_running(daemon->node, count_running, &running);
+    node_running(daemon->engine.node, count_running, &running);
     return !running && !remote_order_loads(daemon).bytes;
 }
 
 bool cluster_may_leave(const Daemon *daemon)
 {
-    if (!daemon->cluster_link || is_idle(daemon) || !node_facts(daemon->node).spare)
+    if (!daemon->cluster_link || is_idle(daemon) ||
+        !node_facts(daemon->engine.node).spare)
         return true;
     const Neighbours *all = remote_order_neighbours(daemon);
     for (size_t i = 0; i < all->count; i++)
@@ -447,7 +448,8 @@ static void give_lease_back(Daemon *daemon)
     Error why = { 0 };
     NodeRow row;
     if (!daemon->ingest || !daemon->stop || link->again || daemon->offline_start ||
-        !is_idle(daemon) || ingest_applied(daemon->ingest) < journal_end(daemon->journal))
+        !is_idle(daemon) ||
+        ingest_thread_applied(daemon->ingest) < journal_end(daemon->journal))
         return;
     link->lease_ms = 0;
     if (renew(link, &row, &why))
@@ -492,15 +494,15 @@ static void tell_changes(Daemon *daemon, const ClusterNews *news)
             continue; /* it said so itself; but the home may be refused */
         if (slice_is(change->table, DECLARED_TABLE))
             declares_heard(daemon->declares, &change->definition);
-        Event *event = daemon_event(daemon, EVENT_CHANGE);
-        event->table = slice_copy(&daemon->step, change->table);
-        event->tenant = slice_copy(&daemon->step, change->definition.tenant);
-        event->key = slice_copy(&daemon->step, change->definition.key);
+        Event *event = engine_event(&daemon->engine, EVENT_CHANGE);
+        event->table = slice_copy(&daemon->engine.in.step, change->table);
+        event->tenant = slice_copy(&daemon->engine.in.step, change->definition.tenant);
+        event->key = slice_copy(&daemon->engine.in.step, change->definition.key);
         if (change->definition.value.data)
-            event->value =
-                slice_of(arena_copy(&daemon->step, change->definition.value.data,
-                                    change->definition.value.bytes),
-                         change->definition.value.bytes);
+            event->value = slice_of(arena_copy(&daemon->engine.in.step,
+                                               change->definition.value.data,
+                                               change->definition.value.bytes),
+                                    change->definition.value.bytes);
     }
 }
 
@@ -508,34 +510,35 @@ static void tell_peers(Daemon *daemon, const ClusterNews *news)
 {
     ClusterLink *link = daemon->cluster_link;
     link->lease_boot = news->lease_boot;
-    Event *event = daemon_event(daemon, EVENT_PEERS);
-    event->peers = arena_copy(&daemon->step, news->peers, news->count * sizeof(Peer));
+    Event *event = engine_event(&daemon->engine, EVENT_PEERS);
+    event->peers =
+        arena_copy(&daemon->engine.in.step, news->peers, news->count * sizeof(Peer));
     event->count = news->count;
     remote_order_peers(daemon, news->peers, news->count);
     event->lease_boot = news->lease_boot;
     event->claims_boot = news->claims_boot;
-    node_running(daemon->node, set_deadline, daemon);
+    node_running(daemon->engine.node, set_deadline, daemon);
     runner_lease(daemon->runner, news->lease_boot);
-    daemon_event(daemon, EVENT_HINT);
+    engine_event(&daemon->engine, EVENT_HINT);
 }
 
 /* All ids below what it returns were given out in what the store has. */
 static uint64_t settled_ids(Daemon *daemon, uint64_t ids)
 {
     ClusterLink *link = daemon->cluster_link;
-    if (daemon->applied < link->marked_end)
+    if (daemon->engine.applied < link->marked_end)
         return link->facts.settled;
     uint64_t settled = link->marked_ids;
     link->marked_end = journal_end(daemon->journal);
     link->marked_ids = ids;
-    return daemon->applied < link->marked_end ? settled : ids;
+    return daemon->engine.applied < link->marked_end ? settled : ids;
 }
 
 static void say_facts(Daemon *daemon, Now now)
 {
     ClusterLink *link = daemon->cluster_link;
-    NodeFacts node = node_facts(daemon->node);
-    uint64_t ids = node_ids_pass(daemon->node, now.wall_ms);
+    NodeFacts node = node_facts(daemon->engine.node);
+    uint64_t ids = node_ids_pass(daemon->engine.node, now.wall_ms);
     uint64_t settled = settled_ids(daemon, ids);
     pthread_mutex_lock(&link->lock);
     link->facts.ids = ids;
@@ -549,10 +552,10 @@ static void say_facts(Daemon *daemon, Now now)
     buf_clear(&link->loads);
     buf_add_slice(&link->loads, remote_order_loads(daemon));
     link->facts.loads = buf_slice(&link->loads);
-    link->lease_ms = node_settings(daemon->node)->lease_ms;
+    link->lease_ms = node_settings(daemon->engine.node)->lease_ms;
     pthread_mutex_unlock(&link->lock);
     if (daemon->snapshot_writer)
-        snapshot_writer_point(daemon->snapshot_writer, ids, daemon->applied);
+        snapshot_writer_point(daemon->snapshot_writer, ids, daemon->engine.applied);
 }
 
 /* The end of a job that another node has is not told here: who waits for it looks. */
@@ -560,12 +563,13 @@ static void look_for_waiters(Daemon *daemon, Now now)
 {
     ClusterLink *link = daemon->cluster_link;
     MapEntry entry;
-    if (!daemon->waiter_count || now.boot_ms < link->waiters_boot)
+    if (!daemon->engine.waiting.ends_count || now.boot_ms < link->waiters_boot)
         return;
     link->waiters_boot = now.boot_ms + WAITERS_MS;
     size_t asked = 0;
-    for (size_t at = 0; asked < WAITERS_MAX && map_next(&daemon->waiters, &at, &entry);)
-        asked += daemon_waiter_ask(daemon, entry.key);
+    for (size_t at = 0;
+         asked < WAITERS_MAX && map_next(&daemon->engine.waiting.ends, &at, &entry);)
+        asked += engine_wait_ask(&daemon->engine, entry.key);
 }
 
 /* --- Jobs that another node accepted a moment ago ----------------------------------- */
@@ -667,7 +671,7 @@ void cluster_collect(Daemon *daemon, Now now)
         }
         link->silent = news->silent;
         if (news->silent)
-            daemon_refuse_calls(daemon);
+            engine_refuse_calls(&daemon->engine);
         if (!news->fenced && !news->silent) {
             tell_changes(daemon, news);
             tell_peers(daemon, news);
@@ -713,24 +717,7 @@ int64_t cluster_lease_boot(const Daemon *daemon)
     return daemon->cluster_link ? daemon->cluster_link->lease_boot : 0;
 }
 
-bool cluster_holds(const Daemon *daemon, const Effect *effect)
-{
-    if (!daemon->cluster_link)
-        return false;
-    if (effect->kind == EFFECT_CHANGED)
-        return state_in(effect->state, STATES_FINAL);
-    if (effect->kind != EFFECT_REPLY)
-        return false;
-    const Call *call = map_find(&daemon->open_calls, effect->request);
-    return call && !cluster_accepts(call->event.kind);
-}
-
 bool cluster_silent(const Daemon *daemon)
 {
     return daemon->cluster_link && daemon->cluster_link->silent;
-}
-
-bool cluster_accepts(EventKind kind)
-{
-    return kind == EVENT_ADD || kind == EVENT_ADD_LINES || kind == EVENT_CLAIM;
 }

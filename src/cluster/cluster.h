@@ -52,13 +52,8 @@ bool cluster_awaits(const Daemon *daemon); /* someone does: it looks often */
 bool cluster_may_start(const Daemon *daemon);
 int64_t cluster_lease_boot(const Daemon *daemon);
 
-/* On a shared store answers that speak of what the store holds wait for it. */
-bool cluster_holds(const Daemon *daemon, const Effect *effect);
-
-/* The store has not answered for a while: only jobs are accepted (cluster_accepts), all
+/* The store has not answered for a while: only jobs are accepted (engine_accepts), all
  * else is refused at once instead of being kept waiting. */
 bool cluster_silent(const Daemon *daemon);
-bool cluster_accepts(EventKind kind);
-void daemon_refuse_calls(Daemon *daemon); /* collect.c: all open ones but those */
 
 #endif

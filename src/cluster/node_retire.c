@@ -54,7 +54,7 @@ static void say_gone(Call *call)
 void forget_lost(Daemon *daemon, const Peer *peer)
 {
     bool controls;
-    node_controller_lock(daemon->node, &controls);
+    node_controller_lock(daemon->engine.node, &controls);
     if (!controls)
         return;
     Forgetting *forgetting = MEM_NEW(Forgetting);

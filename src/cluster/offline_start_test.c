@@ -4,7 +4,7 @@
 
 #include "base/pack.h"
 #include "core/unique.h"
-#include "engine/ingest.h"
+#include "engine/ingest_thread.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -188,7 +188,8 @@ static void the_journal_is_left_to_be_brought_in(void **state)
     append_lines(world, 3000);
     assert_int_equal(read_tail(world), ERR_OK);
     assert_int_equal(store_open("memory:", &(StoreOptions){ 0 }, &store, &why), ERR_OK);
-    assert_int_equal(ingest_catch_up(store, world->journal, &applied, &why), ERR_OK);
+    assert_int_equal(ingest_thread_catch_up(store, world->journal, &applied, &why),
+                     ERR_OK);
     assert_true(applied == journal_end(world->journal));
     assert_int_equal(store->kind->load(store, &load, &loaded, &why), ERR_OK);
     assert_int_equal(loaded.count, 1);

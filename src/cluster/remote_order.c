@@ -67,7 +67,7 @@ RemoteOrder *remote_order_new(Daemon *daemon)
     RemoteOrder *remote_order = MEM_NEW(RemoteOrder);
     remote_order->daemon = daemon;
     mailbox_init(&remote_order->box);
-    remote_order->box.wake = daemon->answers.wake;
+    remote_order->box.wake = daemon->engine.answers.wake;
     remote_order->box.wake_context = daemon;
     remote_order->token = (uint64_t)clock_now().wall_ms
                           << 16; /* unlike those of a life before */
@@ -172,9 +172,9 @@ static Ours *ours_new(RemoteOrder *remote_order, SignalKind kind)
 
 void remote_order_post(Daemon *daemon, uint32_t to, Slice packed)
 {
-    Event *event = daemon_event(daemon, EVENT_POST);
+    Event *event = engine_event(&daemon->engine, EVENT_POST);
     event->number = to;
-    event->body = slice_copy(&daemon->step, packed);
+    event->body = slice_copy(&daemon->engine.in.step, packed);
 }
 
 static void post(const RemoteOrder *remote_order, uint32_t to,

@@ -51,7 +51,7 @@ RemoteQuery *remote_query_new(Daemon *daemon)
     RemoteQuery *remote_query = MEM_NEW(RemoteQuery);
     remote_query->daemon = daemon;
     mailbox_init(&remote_query->box);
-    remote_query->box.wake = daemon->answers.wake;
+    remote_query->box.wake = daemon->engine.answers.wake;
     remote_query->box.wake_context = daemon;
     remote_query->token = (uint64_t)clock_now().wall_ms
                           << 16; /* unlike those of a life before */

@@ -46,7 +46,8 @@ static void load_use(void *context, const TenantUse *use)
 
 Err usage_load(Daemon *daemon, Store *store, Error *why)
 {
-    return store->kind->uses(store, daemon->identity.number, load_use, daemon->node, why);
+    return store->kind->uses(store, daemon->identity.number, load_use,
+                             daemon->engine.node, why);
 }
 
 static void take_use(void *context, const TenantUse *use)
@@ -100,10 +101,10 @@ void usage_look(Usage *usage, Now now)
         return;
     int64_t pause_ms = usage->took_ms * COST_PART;
     usage->next_boot = now.boot_ms + (pause_ms > LOOK_MS ? pause_ms : LOOK_MS);
-    if (!node_wants_uses(daemon->node) || cluster_silent(daemon))
+    if (!node_wants_uses(daemon->engine.node) || cluster_silent(daemon))
         return;
     usage->asking = true;
-    daemon_event(daemon, EVENT_USES);
+    engine_event(&daemon->engine, EVENT_USES);
     UsageAsk *ask = MEM_NEW(UsageAsk);
     ask->usage = usage;
     ask->call.kind = CALL_READ;

@@ -41,9 +41,9 @@ static void on_durable(void *context, uint64_t position, Err err)
     if (err)
         daemon->journal_err = (int)err;
     else
-        daemon->durable = position;
+        engine_durable(&daemon->engine, position);
     if (daemon->ingest)
-        ingest_wake(daemon->ingest);
+        ingest_thread_wake(daemon->ingest);
     if (err || !loop_is_turning())
         loop_wake(daemon);
 }
@@ -79,7 +79,7 @@ void daemon_call(Daemon *daemon, Call *call)
         return;
     }
     bool gathers = call->kind == CALL_EVENT;
-    mailbox_put_quiet(&daemon->calls, &call->mail);
+    mailbox_put_quiet(&daemon->engine.calls, &call->mail);
     /* From here on the call is not ours: it may be done, and freed. */
     if (!gathers || !loop_comes(daemon))
         loop_wake(daemon);
@@ -93,7 +93,7 @@ void daemon_call_here(Daemon *daemon, Call *call)
 
 Node *daemon_node(Daemon *daemon)
 {
-    return daemon->node;
+    return daemon->engine.node;
 }
 
 const Metrics *daemon_metrics(const Daemon *daemon)
@@ -120,7 +120,7 @@ const NodeSettings *daemon_first_settings(const Daemon *daemon)
 void daemon_in_force(const Daemon *daemon, InForce *out)
 {
     *out = (InForce){ .config = daemon->options.config,
-                      .settings = node_settings(daemon->node),
+                      .settings = node_settings(daemon->engine.node),
                       .stored = daemon->settings_stored,
                       .url_shown = store_url_shown };
 }
@@ -184,13 +184,13 @@ void daemon_state_changed(Daemon *daemon)
     NotReady state = READY;
     if (declares_pending(daemon->declares) || !pipeline_ready(daemon->pipeline))
         state = NOT_STARTED;
-    if (daemon->store_failing || cluster_silent(daemon))
+    if (daemon->engine.store_failing || cluster_silent(daemon))
         state = NOT_STORE;
-    if (daemon->no_room)
+    if (daemon->engine.no_room)
         state = NOT_ROOM;
     if (daemon->data_gone)
         state = NOT_DATA;
-    if (daemon->stop || daemon->leaving || node_facts(daemon->node).draining)
+    if (daemon->stop || daemon->leaving || node_facts(daemon->engine.node).draining)
         state = NOT_DRAINING;
     if (daemon->name_lease.lost)
         state = NOT_SYSID;
@@ -270,12 +270,13 @@ static Err open_journal(Daemon *daemon, Error *why)
     err = journal_open(&options, &daemon->journal, why);
     if (err)
         return err;
-    daemon->applied = point.position;
+    daemon->engine.applied = point.position;
     if (daemon->offline_start)
         err = offline_start_read_tail(daemon->offline_start, daemon->journal, why);
     else
-        err = ingest_catch_up(store, daemon->journal, &daemon->applied, why);
-    daemon->durable = journal_durable(daemon->journal);
+        err =
+            ingest_thread_catch_up(store, daemon->journal, &daemon->engine.applied, why);
+    daemon->engine.durable = journal_durable(daemon->journal);
     return err;
 }
 
@@ -295,98 +296,40 @@ static void stored_setting(void *context, const Definition *definition)
     stored->bits |= setting_bit(definition->key);
 }
 
-static Err load_into(Daemon *daemon, const Load *load, void (*put)(Node *, const Job *),
-                     Error *why)
+/* Of the store, once the node has its definitions. */
+static Err open_parts(void *world, Error *why)
 {
-    Loaded loaded = { 0 };
-    Err err = daemon->store->kind->load(daemon->store, load, &loaded, why);
-    for (size_t i = 0; !err && i < loaded.count; i++)
-        put(daemon->node, &loaded.jobs[i]);
-    loaded_done(&loaded);
+    Daemon *daemon = world;
+    Err err = daemon_open_parts(daemon, why);
+    if (!err && !daemon->offline_start)
+        daemon_declare(daemon);
     return err;
 }
 
 static Err open_node(Daemon *daemon, Error *why)
 {
     Store *store = daemon->store;
-    NodeOptions options = {
-        .sysid = slice_text(daemon->identity.sysid),
-        .number = daemon->identity.number,
-        .seed = daemon->identity.cluster ^ daemon->identity.epoch,
-        .shared = daemon->cluster_link != NULL,
-        .settings = daemon->options.settings,
+    EngineStart start = {
+        .store = store,
+        .node = { .sysid = slice_text(daemon->identity.sysid),
+                  .number = daemon->identity.number,
+                  .seed = daemon->identity.cluster ^ daemon->identity.epoch,
+                  .shared = daemon->cluster_link != NULL,
+                  .settings = daemon->options.settings },
+        .owner = cluster_owner(daemon),
+        .bare = daemon->offline_start != NULL,
+        .opened = open_parts,
     };
-    daemon->node_first = options.settings;
-    StoredSettings stored = { .settings = &options.settings };
-    Err err = store->kind->last_id(store, options.number, &options.last_id, why);
-    if (!err)
-        err = store->kind->definitions(store, SLICE_LITERAL(SETTINGS_TABLE),
+    daemon->node_first = start.node.settings;
+    StoredSettings stored = { .settings = &start.node.settings };
+    Err err = store->kind->definitions(store, SLICE_LITERAL(SETTINGS_TABLE),
                                        stored_setting, &stored, why);
     if (!err)
         err = store->kind->counts(store, metrics_load, daemon->metrics, why);
     if (err)
         return err;
     daemon->settings_stored = stored.bits;
-    daemon->node = node_new(&options);
-    err = daemon_load_definitions(daemon, why);
-    if (err || daemon->offline_start)
-        return err; /* of jobs it knows nothing */
-    daemon_declare(daemon);
-    uint32_t owner = cluster_owner(daemon);
-    Load lanes = { .kind = LOAD_LANES, .owner = owner };
-    err = load_into(daemon, &lanes, node_load_lane, why);
-    if (!err)
-        err = daemon_load_held(daemon, owner, why);
-    if (err)
-        return err;
-    Load running = { .kind = LOAD_RUNNING, .lock = options.sysid, .owner = owner };
-    err = load_into(daemon, &running, node_load_running, why);
-    return err ? err : daemon_load_versions(daemon, why);
-}
-
-/* Whether a taken-over job should be stopped is told to the launcher again: the last
- * daemon may have died between recording it and saying so. */
-static void say_paused(void *context, const RunningJob *job)
-{
-    Daemon *daemon = context;
-    if (!job->stopping)
-        runner_signal(daemon->runner, job->id, job->attempt,
-                      job->paused ? SIGSTOP : SIGCONT);
-}
-
-/* Attempts that outlived the last daemon. What the launcher tells besides stays in the
- * box for the first turn. */
-static Err adopt(Daemon *daemon, Error *why)
-{
-    Mail *later = NULL;
-    Mail **last = &later;
-    bool listed = false;
-    unsigned adopted = 0;
-    int64_t give_up = clock_now().boot_ms + ADOPT_WAIT_MS;
-    while (!listed) {
-        int64_t left_ms = give_up - clock_now().boot_ms;
-        if (left_ms <= 0)
-            return error_set(why, ERR_TIMEOUT, "the launcher does not answer");
-        for (Mail *mail = mailbox_wait(&daemon->news, left_ms); mail;) {
-            RunNews *news = (RunNews *)(void *)mail;
-            mail = mail->next;
-            if (news->kind == RUN_ADOPTED &&
-                node_adopt(daemon->node, news->id, news->attempt, clock_now())) {
-                adopted++;
-                run_news_free(news);
-                continue;
-            }
-            listed = listed || news->kind == RUN_LISTED;
-            news->mail.next = NULL;
-            *last = &news->mail;
-            last = &news->mail.next;
-        }
-    }
-    daemon->early_news = later;
-    node_running(daemon->node, say_paused, daemon);
-    if (adopted)
-        log_event(LOG_INFO, "jobs.adopted", "count=%u", adopted);
-    return ERR_OK;
+    return engine_recover(&daemon->engine, &start, why);
 }
 
 static Err open_runner(Daemon *daemon, Error *why)
@@ -401,20 +344,20 @@ static Err open_runner(Daemon *daemon, Error *why)
         .context_jobs = daemon->options.context_jobs,
         .context_idle_ms = daemon->options.context_idle_ms,
         .context_age_ms = daemon->options.context_age_ms,
-        .news = &daemon->news,
+        .news = &daemon->engine.news,
     };
     Err err = runner_open(&daemon->runner, &options, why);
     daemon->warm.runner = daemon->runner;
     if (err)
         return err;
     daemon->leftovers = leftovers_new(daemon);
-    return adopt(daemon, why);
+    return engine_adopt(&daemon->engine, ADOPT_WAIT_MS, why);
 }
 
 static Err open_web(Daemon *daemon, Error *why)
 {
     WebOptions options = {
-        .news = &daemon->news,
+        .news = &daemon->engine.news,
         .node = slice_text(daemon->identity.sysid),
         .result_bytes_max = (int64_t)daemon->options.result_bytes_max,
         .allow = daemon->options.allow_private,
@@ -452,11 +395,15 @@ static void fill_facts(Daemon *daemon)
 
 /* --- opening it all ----------------------------------------------------------------- */
 
-static void open_boxes(Daemon *daemon)
+static void open_engine(Daemon *daemon)
 {
-    Mailbox *boxes[] = { &daemon->calls, &daemon->answers, &daemon->news };
+    Engine *engine = &daemon->engine;
+    engine_init(engine, &daemon_ports, daemon);
+    engine->parts = daemon_parts;
+    engine->daemon = daemon;
+    engine->ack_store = daemon->options.ack_store;
+    Mailbox *boxes[] = { &engine->calls, &engine->answers, &engine->news };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
-        mailbox_init(boxes[i]);
         boxes[i]->wake = loop_wake;
         boxes[i]->wake_context = daemon;
     }
@@ -504,7 +451,7 @@ static void tell_slots(Daemon *daemon)
     const StoreKind *kind = daemon->store->kind;
     if (!kind->slots || daemon->offline_start)
         return;
-    uint32_t slots = node_facts(daemon->node).slots;
+    uint32_t slots = node_facts(daemon->engine.node).slots;
     if (kind->slots(daemon->store, slice_text(daemon->identity.sysid), slots, &why))
         log_event(LOG_WARN, "store.slots", "why=%s", LOG_QUOTED(why.text));
 }
@@ -523,27 +470,25 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
     daemon->options.listen = daemon->listen;
     daemon->lock_fd = -1;
     daemon->not_ready = NOT_STARTED;
-    daemon->held_last = &daemon->held;
-    daemon->reads_last = &daemon->reads;
     daemon->metrics = metrics_new();
     daemon->declares = declares_new();
     loop_open(daemon);
-    open_boxes(daemon);
+    open_engine(daemon);
     Err err = open_all(daemon, why);
     if (err) {
         daemon_close(daemon);
         return err;
     }
     loop_obey(daemon);
-    IngestOptions ingest = { .store = daemon->store,
-                             .journal = daemon->journal,
-                             .answers = &daemon->answers,
-                             .applied = daemon->applied,
-                             .node = daemon->identity.number,
-                             .at_once = options->ack_store };
+    IngestThreadOptions ingest = { .store = daemon->store,
+                                   .journal = daemon->journal,
+                                   .answers = &daemon->engine.answers,
+                                   .applied = daemon->engine.applied,
+                                   .node = daemon->identity.number,
+                                   .at_once = options->ack_store };
     tell_slots(daemon);
-    daemon->ingest = ingest_open(&ingest);
-    node_recovered(daemon->node);
+    daemon->ingest = ingest_thread_open(&ingest);
+    node_recovered(daemon->engine.node);
     cluster_start(daemon);
     if (!daemon->offline_start) /* else nothing is known of what their units are doing */
         processors_start(daemon);
@@ -561,19 +506,6 @@ Err daemon_open(const DaemonOptions *options, Daemon **out, Error *why)
 
 /* --- closing, the other way round -----------------------------------------------------
  */
-
-static void free_held(Daemon *daemon)
-{
-    Turn *lists[] = { daemon->held, daemon->spare };
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (Turn *turn = lists[i]; turn;) {
-            Turn *next = turn->next;
-            outbox_done(&turn->out);
-            mem_free(turn);
-            turn = next;
-        }
-    }
-}
 
 /* Whoever still waits is told. */
 static void refuse(Call *call)
@@ -594,14 +526,9 @@ static void refuse_list(Call *call)
 
 static void refuse_all(Daemon *daemon)
 {
-    MapEntry entry;
-    refuse_list(daemon->reads);
     remote_order_refuse(daemon->remote_order);
     daemon_trials_drop(daemon);
-    for (size_t at = 0; map_next(&daemon->waiters, &at, &entry);)
-        refuse_list(entry.value);
-    for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);)
-        refuse(entry.value);
+    engine_refuse_all(&daemon->engine);
 }
 
 /* The listeners end only when every request is answered, and requests may still come in
@@ -609,8 +536,8 @@ static void refuse_all(Daemon *daemon)
 static void *refuse_late(void *context)
 {
     Daemon *daemon = context;
-    while (!mailbox_closed(&daemon->calls))
-        refuse_list((Call *)(void *)mailbox_wait(&daemon->calls, -1));
+    while (!mailbox_closed(&daemon->engine.calls))
+        refuse_list((Call *)(void *)mailbox_wait(&daemon->engine.calls, -1));
     return NULL;
 }
 
@@ -620,23 +547,23 @@ static void answer_adds(Daemon *daemon)
 {
     MapEntry entry;
     uint64_t end = journal_end(daemon->journal);
-    for (size_t at = 0; map_next(&daemon->open_calls, &at, &entry);) {
+    for (size_t at = 0; map_next(&daemon->engine.waiting.calls, &at, &entry);) {
         const Call *call = entry.value;
         if (call->event.kind == EVENT_ADD || call->event.kind == EVENT_ADD_LINES)
             continue;
-        refuse(map_remove(&daemon->open_calls, entry.key));
+        refuse(map_remove(&daemon->engine.waiting.calls, entry.key));
         at = 0; /* what follows may have moved */
     }
     if (journal_wsync(daemon->journal, end, LAST_SYNC_MS))
         return;
-    daemon->durable = end;
-    daemon_release(daemon);
+    engine_durable(&daemon->engine, end);
+    engine_release(&daemon->engine);
 }
 
 static void close_http(Daemon *daemon)
 {
     pthread_t thread;
-    daemon->calls.wake = NULL;
+    daemon->engine.calls.wake = NULL;
     refuse_all(daemon);
     pthread_create(&thread, NULL, refuse_late, daemon);
     pipeline_free(daemon->pipeline); /* its calls are refused by now */
@@ -644,17 +571,13 @@ static void close_http(Daemon *daemon)
     drop_close(daemon->drop);
     http_close(daemon->http);
     tls_close();
-    mailbox_close(&daemon->calls);
+    mailbox_close(&daemon->engine.calls);
     pthread_join(thread, NULL);
 }
 
 static void free_memory(Daemon *daemon)
 {
-    daemon_collect_drop(daemon);
-    free_held(daemon);
-    node_free(daemon->node);
     warm_done(&daemon->warm);
-    job_cache_done(&daemon->bodies);
     metrics_free(daemon->metrics);
     event_log_done(&daemon->event_log);
     declares_free(daemon->declares);
@@ -662,15 +585,7 @@ static void free_memory(Daemon *daemon)
     security_close(daemon->security);
     notices_free(daemon->notices);
     leftovers_free(daemon->leftovers);
-    map_done(&daemon->waiters);
-    map_done(&daemon->open_calls);
-    map_done(&daemon->early_signals);
-    mem_free(daemon->marks);
-    mem_free(daemon->events);
-    arena_done(&daemon->step);
-    mailbox_done(&daemon->calls);
-    mailbox_done(&daemon->answers);
-    mailbox_done(&daemon->news);
+    engine_done(&daemon->engine);
 }
 
 void daemon_close(Daemon *daemon)
@@ -679,7 +594,7 @@ void daemon_close(Daemon *daemon)
     if (cluster_must_restart(daemon))
         answer_adds(daemon);
     cluster_stop(daemon);
-    ingest_stop(daemon->ingest);
+    ingest_thread_stop(daemon->ingest);
     cluster_close(daemon);
     reader_close(daemon->reader);
     close_http(daemon);
@@ -689,7 +604,7 @@ void daemon_close(Daemon *daemon)
         web_close(daemon->web);
     if (daemon->journal)
         journal_close(daemon->journal);
-    ingest_free(daemon->ingest);
+    ingest_thread_free(daemon->ingest);
     name_lease_end(daemon);
     if (daemon->store)
         store_close(daemon->store);

@@ -7,10 +7,10 @@
 #include "base/map.h"
 #include "engine/daemon.h"
 #include "engine/declare_apply.h"
-#include "engine/ingest.h"
-#include "engine/job_cache.h"
+#include "engine/ingest_thread.h"
 #include "engine/name_lease.h"
 #include "engine/reader.h"
+#include "engine/turn/engine.h"
 #include "engine/warm.h"
 #include "http/http.h"
 #include "intake/drop_folder.h"
@@ -25,27 +25,11 @@
 #include <uv.h>
 
 #define DAEMON_PATH_BYTES 4200 /* PATH_MAX and a prefix */
-#define EARLY_STARTS_MAX  4
-
-/* A turn whose effects wait for the journal; its outbox owns what they point to. */
-typedef struct Turn {
-    struct Turn *next;
-    Outbox out;
-    uint64_t end;                   /* journal position behind what it appended */
-    bool answers;                   /* someone waits for it */
-    size_t early[EARLY_STARTS_MAX]; /* effects: starts that are prepared and wait */
-    size_t early_count;
-    bool begun; /* what need not wait for a shared store has gone out */
-} Turn;
-
-typedef struct TurnMark { /* where in the journal a turn ended */
-    uint64_t number;
-    uint64_t end;
-} TurnMark;
 
 typedef enum StopStep { STOP_NO, STOP_DRAIN, STOP_JOBS } StopStep;
 
 struct Daemon {
+    Engine engine;
     DaemonOptions options;
     DaemonFacts facts;
     Identity identity;
@@ -66,21 +50,18 @@ struct Daemon {
 
     pthread_mutex_t turning; /* held by who takes a turn */
     int64_t armed_boot;      /* when the timer comes */
-    _Atomic size_t crowd;    /* calls answered together the last time */
-    _Atomic uint64_t asked;  /* journal position that the writer was asked to sync */
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t timer;
     uv_signal_t signals[3];
 
-    Node *node;
     Declares *declares;        /* definitions of the configuration file */
     NodeSettings node_first;   /* what the configuration says */
     uint32_t settings_stored;  /* which of them the store overrides: setting_bit */
     JournalStats journal_seen; /* what the metrics have been told */
     Journal *journal;
     Store *store;
-    Ingest *ingest;
+    IngestThread *ingest;
     Reader *reader;
     Runner *runner;
     Pipeline *pipeline; /* processors; NULL until they are read */
@@ -96,47 +77,14 @@ struct Daemon {
     struct RemoteOrder
         *remote_order; /* words to other daemons: remote_order.h, remote_query.h */
 
-    Mailbox calls;   /* from the doors */
-    Mailbox answers; /* from the keeper */
-    Mailbox news;    /* from the runner */
-    _Atomic uint64_t durable;
     _Atomic int journal_err;
     _Atomic int not_ready; /* a NotReady of daemon.c; 0 when all is well */
     _Atomic bool hangup;
 
-    Event *events;
-    size_t event_count;
-    size_t event_capacity;
-    Arena step;       /* what the events of this turn point to */
-    Mail *early_news; /* what the launcher told while we opened */
-    Mail *used_news;  /* freed after the step */
-    Mail *used_asks;
-
-    Turn *held; /* turns with effects that wait, oldest first */
-    Turn **held_last;
-    Turn *spare;
-    TurnMark *marks; /* of turns that the store has not applied yet, oldest first */
-    size_t mark_first;
-    size_t mark_count;
-    size_t mark_capacity;
-    int64_t sync_ns;         /* the last sync took about so long */
-    uint64_t applied;        /* journal position that the store has */
-    uint64_t applied_number; /* last turn wholly inside it */
-
-    JobCache bodies;
-    Warm warm;         /* jobs of this turn for warm contexts */
-    Map early_signals; /* id -> EarlySignal bits, while its job is asked for */
-    Call *reads;       /* reads that wait for the store, oldest first */
-    Call **reads_last;
-    Map open_calls;      /* CALL_EVENT calls that are not answered yet, by number */
-    Requester last_call; /* the number of the last */
-    Map trials;          /* id -> one under way (trials.c) */
+    int64_t sync_ns; /* the last sync took about so long */
+    Warm warm;       /* jobs of this turn for warm contexts */
+    Map trials;      /* id -> one under way (trials.c) */
     IdGen trial_ids;
-    Map waiters; /* job id -> list of Calls */
-    size_t waiter_count;
-    bool store_failing;
-    bool store_full; /* and why: the disk is full */
-    bool no_room;
     bool data_gone; /* its directory was moved or removed: nothing would survive */
     dev_t data_device;
     ino_t data_inode;
@@ -147,28 +95,9 @@ struct Daemon {
     int64_t busy_boot; /* when there was last something unfinished (private daemons) */
 };
 
-/* turn.c */
-void daemon_turn(Daemon *daemon);
-void daemon_release(Daemon *daemon); /* effects of turns that are durable */
-
-/* collect.c */
-void daemon_collect(Daemon *daemon, Now now);
-void daemon_collected_free(Daemon *daemon);
-void daemon_collect_drop(Daemon *daemon); /* what is in the boxes, at the end */
-Event *daemon_event(Daemon *daemon, EventKind kind);
-void daemon_reads_release(Daemon *daemon);
-
-/* effects.c */
-void daemon_effect(Daemon *daemon, const Effect *effect);
-bool daemon_start_early(Daemon *daemon, const Effect *effect); /* all but the word */
-void daemon_start_trial(Daemon *daemon, const Job *job, int64_t deadline_ms);
-void daemon_tell_signal(Daemon *daemon, JobId id, uint32_t attempt, int number);
-void daemon_start_asked(Daemon *daemon, const Job *job, const StartHow *how);
-void daemon_waiter_add(Daemon *daemon, Call *call);
-bool daemon_waiter_ask(Daemon *daemon, JobId id); /* whether it has ended by now */
-void daemon_waiters_answer(Daemon *daemon, JobId id, Err err);
-void daemon_waiters_expire(Daemon *daemon, Now now);
-void daemon_waiters_end(Daemon *daemon); /* they look how far it is */
+/* daemon_ports.c, daemon_parts.c */
+extern const EnginePorts daemon_ports;
+extern const EnginePart *const daemon_parts[]; /* NULL behind the last */
 
 /* trials.c */
 JobId daemon_trial_id(Daemon *daemon); /* of an attempt that is no job's */
@@ -180,10 +109,8 @@ void daemon_trials_look(Daemon *daemon, Now now); /* those whose time is over */
 void daemon_trials_drop(Daemon *daemon);
 
 /* definitions.c */
-MUST_CHECK Err daemon_load_definitions(Daemon *daemon, Error *why);
-MUST_CHECK Err daemon_load_versions(Daemon *daemon, Error *why); /* of what runs */
-MUST_CHECK Err daemon_load_held(Daemon *daemon, uint32_t owner, Error *why);
-void daemon_declare(Daemon *daemon); /* what the file says now */
+MUST_CHECK Err daemon_open_parts(Daemon *daemon, Error *why); /* out of the store */
+void daemon_declare(Daemon *daemon);                          /* what the file says now */
 
 /* listeners.c, daemon.c */
 MUST_CHECK Err daemon_open_doors(Daemon *daemon, Error *why);

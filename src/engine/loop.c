@@ -7,9 +7,6 @@
 #include "base/log.h"
 #include "cluster/cluster.h"
 #include "config/settings.h"
-#include "engine/leftovers.h"
-#include "engine/read_barrier.h"
-#include "watch/notices.h"
 
 #include <signal.h>
 
@@ -41,7 +38,8 @@ void loop_wake(void *context)
  * the others gather: one turn and one sync for many cost less than one for each. */
 bool loop_comes(const Daemon *daemon)
 {
-    return daemon->crowd >= CROWD_MIN && daemon->durable < daemon->asked;
+    return daemon->engine.crowd >= CROWD_MIN &&
+           daemon->engine.durable < daemon->engine.asked;
 }
 
 static void journal_failed(const Daemon *daemon)
@@ -57,9 +55,9 @@ static void journal_failed(const Daemon *daemon)
 
 static bool flushed(const Daemon *daemon)
 {
-    if (daemon->leaving && daemon->reads)
+    if (daemon->leaving && daemon->engine.waiting.reads)
         return false; /* who was let in is answered */
-    return journal_end(daemon->journal) <= daemon->durable && !daemon->held;
+    return engine_at_rest(&daemon->engine);
 }
 
 /* A private daemon leaves when there has been nothing to do for a while. */
@@ -67,7 +65,7 @@ static void private_idle(Daemon *daemon, Now now)
 {
     if (!daemon->options.private_one || daemon->stop)
         return;
-    if (metrics_unfinished(daemon->metrics) || node_schedule_count(daemon->node) ||
+    if (metrics_unfinished(daemon->metrics) || node_schedule_count(daemon->engine.node) ||
         !daemon->busy_boot)
         daemon->busy_boot = now.boot_ms;
     if (now.boot_ms - daemon->busy_boot < daemon->options.private_idle_ms)
@@ -96,7 +94,7 @@ static void kill_running(void *context, const RunningJob *job)
 static bool may_leave(Daemon *daemon, Now now)
 {
     int64_t since_ms = now.boot_ms - daemon->stop_boot;
-    bool running = node_facts(daemon->node).slots_used > 0;
+    bool running = node_facts(daemon->engine.node).slots_used > 0;
     if (daemon->stop == STOP_DRAIN && running && since_ms < SECOND_SIGNAL_MS)
         return false;
     if (daemon->stop == STOP_DRAIN)
@@ -105,9 +103,9 @@ static bool may_leave(Daemon *daemon, Now now)
                since_ms > STOP_FLUSH_MS;
     if (!running) /* a second signal is not slower than the first */
         return flushed(daemon) || since_ms > STOP_FLUSH_MS;
-    int64_t grace_ms = node_settings(daemon->node)->grace_ms;
+    int64_t grace_ms = node_settings(daemon->engine.node)->grace_ms;
     if (since_ms > grace_ms)
-        node_running(daemon->node, kill_running, daemon);
+        node_running(daemon->engine.node, kill_running, daemon);
     return since_ms > grace_ms + KILL_AFTER_MS;
 }
 
@@ -117,7 +115,7 @@ static void leave(Daemon *daemon)
 {
     daemon->leaving = true;
     http_leave(daemon->http);
-    daemon_event(daemon, EVENT_DRAIN)->flag = true;
+    engine_event(&daemon->engine, EVENT_DRAIN)->flag = true;
     log_event(LOG_INFO, "daemon.leaving",
               "msg=\"not ready any more; the listeners close in %lld ms\"",
               (long long)daemon->options.drain_ms);
@@ -130,7 +128,7 @@ static void end_leaving(Daemon *daemon, Now now)
     int64_t since_ms = now.boot_ms - daemon->stop_boot;
     if (!daemon->leaving || daemon->stop || since_ms < daemon->options.drain_ms)
         return;
-    daemon_waiters_end(daemon);
+    engine_wait_end(&daemon->engine);
     if (since_ms < daemon->options.drain_ms + SETTLE_MS)
         return;
     daemon->stop = STOP_DRAIN;
@@ -143,16 +141,8 @@ static void on_timer(uv_timer_t *handle);
 static int64_t next_wake(const Daemon *daemon)
 {
     Now now = clock_now();
-    int64_t wait_ms = node_next_wake(daemon->node) - now.boot_ms;
-    bool awaited = daemon->waiter_count || daemon->trials.count ||
-                   (daemon->notices && notices_trying(daemon->notices));
-    if (awaited && wait_ms > 100)
-        wait_ms = 100; /* they have deadlines of their own */
-    if (cluster_awaits(daemon) && wait_ms > SETTLE_LOOK_MS)
-        wait_ms = SETTLE_LOOK_MS;
-    if (leftovers_wake_boot(daemon->leftovers) - now.boot_ms < wait_ms)
-        wait_ms = leftovers_wake_boot(daemon->leftovers) - now.boot_ms;
-    if (daemon->durable < daemon->asked && wait_ms > COMES_MS)
+    int64_t wait_ms = engine_wake_boot(&daemon->engine, now) - now.boot_ms;
+    if (daemon->engine.durable < daemon->engine.asked && wait_ms > COMES_MS)
         wait_ms = COMES_MS;
     if ((daemon->stop || daemon->leaving) && wait_ms > 20)
         wait_ms = 20;
@@ -169,7 +159,7 @@ static void schedule_wake(Daemon *daemon)
 
 static void reload(Daemon *daemon)
 {
-    NodeSettings settings = *node_settings(daemon->node);
+    NodeSettings settings = *node_settings(daemon->engine.node);
     NodeSettings first;
     daemon->hangup = false;
     if (!daemon->options.reload ||
@@ -178,7 +168,7 @@ static void reload(Daemon *daemon)
         return;
     daemon->node_first = first;
     settings_first(&settings, &first, daemon->settings_stored);
-    node_settings_set(daemon->node, &settings);
+    node_settings_set(daemon->engine.node, &settings);
     daemon_declare(daemon);
     daemon_reload_doors(daemon);
 }
@@ -186,7 +176,8 @@ static void reload(Daemon *daemon)
 static void turn(Daemon *daemon)
 {
     in_turn = true;
-    daemon_turn(daemon);
+    daemon->engine.closing = daemon->stop != STOP_NO;
+    engine_turn(&daemon->engine);
     in_turn = false;
 }
 
@@ -231,7 +222,7 @@ bool loop_turn_here(Daemon *daemon, Call *call)
     bool can = !daemon->stop && !daemon->hangup && !daemon->journal_err;
     bool sooner = false;
     if (can) {
-        mailbox_put_quiet(&daemon->calls, &call->mail);
+        mailbox_put_quiet(&daemon->engine.calls, &call->mail);
         turn(daemon);
         sooner =
             daemon->stop || daemon->journal_err || next_wake(daemon) < daemon->armed_boot;
@@ -256,12 +247,12 @@ static void take_signal(Daemon *daemon, int number)
         run_turn(daemon);
         return;
     }
-    uint32_t running = node_facts(daemon->node).slots_used;
+    uint32_t running = node_facts(daemon->engine.node).slots_used;
     daemon->stop_boot = clock_now().boot_ms;
     if (daemon->stop || daemon->leaving) {
         log_event(LOG_WARN, "daemon.stopping", "msg=\"ending %u running jobs\"", running);
         daemon->stop = STOP_JOBS;
-        node_running(daemon->node, end_running, daemon);
+        node_running(daemon->engine.node, end_running, daemon);
     } else {
         log_event(LOG_INFO, "daemon.stopping",
                   "msg=\"%u running jobs go on; the next start takes them over\"",
@@ -271,7 +262,7 @@ static void take_signal(Daemon *daemon, int number)
         } else {
             daemon->stop = STOP_DRAIN;
             if (daemon->cluster_link) /* what waits is given to others */
-                daemon_event(daemon, EVENT_DRAIN)->flag = true;
+                engine_event(&daemon->engine, EVENT_DRAIN)->flag = true;
         }
     }
     run_turn(daemon);

@@ -73,10 +73,10 @@ static void renew(Daemon *daemon)
     Buf value = { 0 };
     SysidClaim claim = claim_now(daemon);
     sysid_pack(&value, &claim);
-    Event *event = daemon_event(daemon, EVENT_DEFINE);
+    Event *event = engine_event(&daemon->engine, EVENT_DEFINE);
     event->table = SLICE_LITERAL(SYSID_TABLE);
     event->key = slice_text(daemon->identity.sysid);
-    event->value = slice_copy(&daemon->step, buf_slice(&value));
+    event->value = slice_copy(&daemon->engine.in.step, buf_slice(&value));
     buf_done(&value);
 }
 
@@ -89,11 +89,12 @@ void name_lease_look(Daemon *daemon, Now now)
                   "sysid=%s msg=\"another daemon has this sysid on the store: no more "
                   "work is taken; stop one of them\"",
                   daemon->identity.sysid);
-        daemon_event(daemon, EVENT_DRAIN);
+        engine_event(&daemon->engine, EVENT_DRAIN);
     }
     if (!name_lease->held || name_lease->looking || now.boot_ms < name_lease->look_boot)
         return;
-    name_lease->look_boot = now.boot_ms + node_settings(daemon->node)->lease_ms / 6;
+    name_lease->look_boot =
+        now.boot_ms + node_settings(daemon->engine.node)->lease_ms / 6;
     if (now.boot_ms >= name_lease->renew_boot) {
         name_lease->renew_boot = now.boot_ms + SYSID_RENEW_MS;
         renew(daemon);

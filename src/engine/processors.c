@@ -23,10 +23,10 @@
 typedef struct Asked {
     Call call; /* first: done() gets it */
     sem_t answered;
-    const EngineQuestion *question;
+    const JobsQuestion *question;
     uint16_t node; /* only jobs that it took; 0: any */
     JobId id;
-    EngineSink *sink;
+    JobsSink *sink;
     void *sink_context;
 } Asked;
 
@@ -122,7 +122,7 @@ static void take_own(void *context, const Job *job)
 static void read_jobs(Call *call, Store *store)
 {
     Asked *asked = (Asked *)(void *)call;
-    const EngineQuestion *question = asked->question;
+    const JobsQuestion *question = asked->question;
     JobQuery *query = ARENA_NEW(&call->arena, JobQuery);
     JobSink sink = { take_own, asked };
     QueryEnd end = { 0 };
@@ -139,7 +139,7 @@ static void read_jobs(Call *call, Store *store)
     }
 }
 
-static Err engine_ask(void *context, const EngineQuestion *question, EngineSink *sink,
+static Err engine_ask(void *context, const JobsQuestion *question, JobsSink *sink,
                       void *sink_context, Error *why)
 {
     const Daemon *daemon = context;
@@ -165,7 +165,7 @@ static void read_one(Call *call, Store *store)
     loaded_done(&loaded);
 }
 
-static Err engine_job(void *context, JobId id, EngineSink *sink, void *sink_context,
+static Err engine_job(void *context, JobId id, JobsSink *sink, void *sink_context,
                       Error *why)
 {
     Asked asked = { .id = id, .sink = sink, .sink_context = sink_context };

@@ -5,6 +5,7 @@
  * node never hears of it: its events are taken out before the step. One that outlives its
  * daemon is an attempt that no one knows, and ends with the next start. */
 #include "engine/daemon_state.h"
+#include "engine/starts.h"
 
 #include "base/log.h"
 #include "core/outcome.h"
@@ -92,7 +93,7 @@ void daemon_trial_begin(Daemon *daemon, Call *call)
     char eid[ID_TEXT_BYTES];
     trying->handler.eid = /* a context of its own */
         slice_copy(&call->arena, slice_text(id_text(job.id, eid)));
-    daemon_start_trial(daemon, &job, clock_now().wall_ms + trial->timeout_ms);
+    starts_trial(daemon, &job, clock_now().wall_ms + trial->timeout_ms);
 }
 
 const Handler *daemon_trial_handler(const Daemon *daemon, JobId id)
@@ -184,7 +185,7 @@ void daemon_trials_look(Daemon *daemon, Now now)
     for (size_t at = 0; map_next(&daemon->trials, &at, &entry);) {
         Trying *trying = entry.value;
         if (now.boot_ms >= trying->deadline_boot)
-            daemon_tell_signal(daemon, entry.key, 1, SIGKILL);
+            starts_signal(daemon, entry.key, 1, SIGKILL);
     }
 }
 
@@ -196,7 +197,7 @@ void daemon_trials_drop(Daemon *daemon)
         Trying *trying = entry.value;
         trying->call->err = ERR_UNAVAILABLE;
         trying->call->problem = "draining";
-        daemon_tell_signal(daemon, entry.key, 1, SIGKILL);
+        starts_signal(daemon, entry.key, 1, SIGKILL);
         answer(daemon, entry.key, trying);
     }
     map_done(&daemon->trials);

@@ -90,7 +90,7 @@ static Slice read_document(Daemon *daemon, const End *end, FolderKind kind)
         return document;
     if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size > 0 &&
         file.st_size <= DOCUMENT_BYTES_MAX) {
-        char *bytes = arena_take(&daemon->step, (size_t)file.st_size);
+        char *bytes = arena_take(&daemon->engine.in.step, (size_t)file.st_size);
         ssize_t got = read(fd, bytes, (size_t)file.st_size);
         document = slice_of(bytes, got > 0 ? (size_t)got : 0);
     }
@@ -107,7 +107,8 @@ static bool is_itself(Daemon *daemon, const End *end, const Job *returned)
     Slice document = read_document(daemon, end, FOLDER_CONTROL);
     Job own;
     Problem why;
-    return document.bytes && !control_read(document, &rules, &daemon->step, &own, &why) &&
+    return document.bytes &&
+           !control_read(document, &rules, &daemon->engine.in.step, &own, &why) &&
            slice_equal(own.name, returned->name) &&
            slice_equal(own.type, returned->type) &&
            slice_equal(own.command, returned->command);
@@ -125,14 +126,14 @@ static void take_returned(Daemon *daemon, const RunningJob *running, const End *
     ControlRules rules = { .tenant = running->tenant,
                            .modules_root = daemon->modules_root,
                            .payload_bytes_max = daemon->options.payload_bytes_max };
-    Job *job = ARENA_NEW(&daemon->step, Job);
+    Job *job = ARENA_NEW(&daemon->engine.in.step, Job);
     Problem why;
-    if (!control_read(ending->result, &rules, &daemon->step, job, &why)) {
+    if (!control_read(ending->result, &rules, &daemon->engine.in.step, job, &why)) {
         ending->rerun = control_reruns(ending->result) && is_itself(daemon, end, job);
         ending->returned = ending->rerun ? NULL : job;
         return;
     }
-    char *text = arena_take(&daemon->step, ERROR_TEXT_BYTES + 64);
+    char *text = arena_take(&daemon->engine.in.step, ERROR_TEXT_BYTES + 64);
     snprintf(text, ERROR_TEXT_BYTES + 64, "the control file it returned: %s", why.detail);
     ending->said_code = BAD_RETURN;
     ending->error = slice_text(text);
@@ -151,7 +152,7 @@ static void take_member(Daemon *daemon, const JsonIn *member, Ending *ending)
     if (slice_is(member->key, "payload"))
         ending->job_payload = text;
     if (slice_is(member->key, "payload_base64") &&
-        base64_decode(text, &daemon->step, &ending->job_payload))
+        base64_decode(text, &daemon->engine.in.step, &ending->job_payload))
         ending->job_payload = (Slice){ NULL, 0 };
 }
 
@@ -166,7 +167,8 @@ static void take_job(Daemon *daemon, const RunningJob *running, const End *end)
     Slice document = read_document(daemon, end, FOLDER_DOCUMENT);
     const JsonIn *root;
     JsonFault fault;
-    if (document.bytes && !json_in_load(document, &daemon->step, &root, &fault) &&
+    if (document.bytes &&
+        !json_in_load(document, &daemon->engine.in.step, &root, &fault) &&
         root->kind == JSON_IN_OBJECT)
         for (const JsonIn *at = json_in_first(root); at; at = at->next)
             take_member(daemon, at, ending);
@@ -175,19 +177,19 @@ static void take_job(Daemon *daemon, const RunningJob *running, const End *end)
 static void take_end(Daemon *daemon, const End *end)
 {
     RunningJob running;
-    if (!node_running_find(daemon->node, end->id, &running) ||
+    if (!node_running_find(daemon->engine.node, end->id, &running) ||
         running.attempt != end->attempt)
         return;
     if (running.flags & JOB_CONTROL)
         take_returned(daemon, &running, end);
-    if (node_settings(daemon->node)->error_handler[0] && !ended_well(end->ending))
+    if (node_settings(daemon->engine.node)->error_handler[0] && !ended_well(end->ending))
         take_job(daemon, &running, end);
 }
 
 /* What a worker sent is not ours to write into. */
 static void take_items(Daemon *daemon, Event *event)
 {
-    ClaimItem *items = arena_take(&daemon->step, event->count * sizeof *items);
+    ClaimItem *items = arena_take(&daemon->engine.in.step, event->count * sizeof *items);
     for (size_t i = 0; i < event->count; i++) {
         items[i] = event->items[i];
         End end = { items[i].id, items[i].attempt, &items[i].ending };
@@ -196,10 +198,10 @@ static void take_items(Daemon *daemon, Event *event)
     event->items = items;
 }
 
-void control_ends(Daemon *daemon)
+void control_ends(Daemon *daemon, Event *events, size_t count)
 {
-    for (size_t i = 0; i < daemon->event_count; i++) {
-        Event *event = &daemon->events[i];
+    for (size_t i = 0; i < count; i++) {
+        Event *event = &events[i];
         End end = { event->id, event->attempt, &event->ending };
         if (event->kind == EVENT_ENDED)
             take_end(daemon, &end);

@@ -15,6 +15,6 @@ MUST_CHECK Err control_order(const Daemon *daemon, const Job *job, Buf *out_env,
 /* What the ends of attempts among this turn's events mean for 000: a returned <batch-job>
  * becomes the ending's `returned`, a bad one a failure, anything else is logged. And what
  * an error handler will want to know of the job is added. */
-void control_ends(Daemon *daemon);
+void control_ends(Daemon *daemon, Event *events, size_t count);
 
 #endif

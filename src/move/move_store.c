@@ -5,7 +5,7 @@
 #include "base/id.h"
 #include "config/config.h"
 #include "engine/identity.h"
-#include "engine/ingest.h"
+#include "engine/ingest_thread.h"
 #include "move/move_file.h"
 
 #include <errno.h>
@@ -186,7 +186,7 @@ static Err catch_up(const Holding *holding, Error *why)
     if (err || !journal)
         return err;
     uint64_t applied = point.position;
-    err = ingest_catch_up(store, journal, &applied, why);
+    err = ingest_thread_catch_up(store, journal, &applied, why);
     if (!err)
         err = store->kind->sync(store, why);
     journal_close(journal);

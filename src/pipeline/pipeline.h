@@ -7,9 +7,9 @@
 #define PIPELINE_PIPELINE_H
 
 #include "base/mailbox.h"
-#include "pipeline/engine.h"
 #include "pipeline/forward/peers.h"
 #include "pipeline/forward/plan.h"
+#include "pipeline/jobs_port.h"
 #include "pipeline/processor/signals.h"
 
 typedef struct Pipeline Pipeline;
@@ -19,7 +19,7 @@ typedef struct PipelineOptions {
     const char *data_dir;
     const char *sysid;
     const char *program; /* pawl itself, for signals to other processors */
-    Engine engine;
+    JobsPort engine;
     void (*on_ready)(void *context); /* every directory is there; its thread */
     void *context;
 } PipelineOptions;

@@ -191,7 +191,7 @@ void alerts_free(Alerts *alerts)
 static void judge_oldest(const Daemon *daemon, CheckItem *item, int64_t now_ms)
 {
     char waited[DURATION_TEXT_BYTES];
-    int64_t since_ms = node_oldest(daemon->node, item->tenant, item->when.name);
+    int64_t since_ms = node_oldest(daemon->engine.node, item->tenant, item->when.name);
     item->judged = true;
     item->bad = since_ms != TIME_NEVER && now_ms - since_ms > item->when.limit;
     if (item->bad)
@@ -215,8 +215,8 @@ static void judge_disk(const Daemon *daemon, CheckItem *item)
 static void judge_controller(const Daemon *daemon, CheckItem *item, int64_t now_ms)
 {
     bool mine;
-    ControllerLock lock = node_controller_lock(daemon->node, &mine);
-    int64_t stale_ms = node_settings(daemon->node)->controller_stale_ms;
+    ControllerLock lock = node_controller_lock(daemon->engine.node, &mine);
+    int64_t stale_ms = node_settings(daemon->engine.node)->controller_stale_ms;
     item->judged = true;
     item->bad = !mine && lock.timestamp_ms && now_ms - lock.timestamp_ms > stale_ms;
     snprintf(item->detail, sizeof item->detail,
@@ -228,7 +228,7 @@ static void judge_nodes(const Daemon *daemon, CheckItem *item)
 {
     Slice sysid;
     item->judged = true;
-    item->bad = node_lost_peer(daemon->node, &sysid);
+    item->bad = node_lost_peer(daemon->engine.node, &sysid);
     if (item->bad)
         snprintf(item->detail, sizeof item->detail,
                  "node " SLICE_FMT " no longer renews its lease", SLICE_ARG(sysid));
@@ -390,15 +390,15 @@ static void tell(const Alerts *alerts, const Watched *watched, int64_t now_ms)
 static void keep_state(const Alerts *alerts, const Watched *watched)
 {
     Daemon *daemon = alerts->daemon;
-    Event *event = daemon_event(daemon, EVENT_DEFINE);
+    Event *event = engine_event(&daemon->engine, EVENT_DEFINE);
     event->table = SLICE_LITERAL(ALERT_STATES);
-    event->tenant = slice_copy(&daemon->step, watched->tenant);
-    event->key = slice_copy(&daemon->step, watched->name);
+    event->tenant = slice_copy(&daemon->engine.in.step, watched->tenant);
+    event->key = slice_copy(&daemon->engine.in.step, watched->name);
     if (!watched->firing)
         return;
     Buf value = { 0 };
     alert_state_pack(&value, watched->since_ms, buf_slice(&watched->detail));
-    event->value = slice_copy(&daemon->step, buf_slice(&value));
+    event->value = slice_copy(&daemon->engine.in.step, buf_slice(&value));
     buf_done(&value);
 }
 
@@ -464,7 +464,7 @@ void alerts_tick(Alerts *alerts, Now now)
         daemon->stop)
         return;
     alerts->check_boot = now.boot_ms + CHECK_EVERY_MS;
-    node_controller_lock(daemon->node, &mine);
+    node_controller_lock(daemon->engine.node, &mine);
     Check *check = MEM_NEW(Check);
     for (const Watched *at = alerts->rules; at; at = at->next)
         check->count++;

@@ -119,15 +119,15 @@ void notices_free(Notices *notices)
  * is over. */
 static void define(Daemon *daemon, const NoticeName *name, const Notice *notice)
 {
-    Event *event = daemon_event(daemon, EVENT_DEFINE);
+    Event *event = engine_event(&daemon->engine, EVENT_DEFINE);
     event->table = SLICE_LITERAL(NOTICE_TABLE);
-    event->tenant = slice_copy(&daemon->step, name->tenant);
-    event->key = slice_copy(&daemon->step, name->key);
+    event->tenant = slice_copy(&daemon->engine.in.step, name->tenant);
+    event->key = slice_copy(&daemon->engine.in.step, name->key);
     if (!notice)
         return;
     Buf value = { 0 };
     notice_pack(&value, notice);
-    event->value = slice_copy(&daemon->step, buf_slice(&value));
+    event->value = slice_copy(&daemon->engine.in.step, buf_slice(&value));
     buf_done(&value);
 }
 
@@ -205,7 +205,7 @@ void notices_tick(Notices *notices, Now now)
         return;
     for (size_t i = 0; i < notices->trying_count; i++)
         if (now.boot_ms >= notices->trying[i]->until_boot)
-            daemon_tell_signal(notices->daemon, notices->trying[i]->try, 1, SIGKILL);
+            daemon_ports.signal(notices->daemon, notices->trying[i]->try, 1, SIGKILL);
     notify_ask(notices->daemon, &notices->owed);
     for (Pending *at = notices->all; at; at = at->next) {
         if (at->busy || at->notice.due_ms > now.wall_ms)

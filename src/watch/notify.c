@@ -20,7 +20,7 @@ static void ask(Daemon *daemon, JobId id, uint32_t attempt, JobState state)
     ask->token = (uint64_t)attempt << 8 | (uint64_t)state;
     ask->load = (Load){ .kind = LOAD_JOB, .id = id };
     ask->needs = journal_end(daemon->journal);
-    ingest_ask(daemon->ingest, ask);
+    ingest_thread_ask(daemon->ingest, ask);
 }
 
 void notify_ended(Daemon *daemon, const Effect *effect)
@@ -37,7 +37,7 @@ static Slice payload_of(Daemon *daemon, const Job *job, Slice event)
     json_text(&json, "event", event);
     job_json(&json, "job", job);
     json_object_end(&json);
-    Slice payload = slice_copy(&daemon->step, buf_slice(&text));
+    Slice payload = slice_copy(&daemon->engine.in.step, buf_slice(&text));
     buf_done(&text);
     return payload;
 }
@@ -54,9 +54,9 @@ static void tell(Daemon *daemon, const Job *job, Slice event, NoticeName *name, 
 
 static void forget(Daemon *daemon, const char *key)
 {
-    Event *event = daemon_event(daemon, EVENT_DEFINE);
+    Event *event = engine_event(&daemon->engine, EVENT_DEFINE);
     event->table = SLICE_LITERAL(NOTICE_OWED);
-    event->key = slice_copy(&daemon->step, slice_text(key));
+    event->key = slice_copy(&daemon->engine.in.step, slice_text(key));
 }
 
 void notify_loaded(Daemon *daemon, const Ask *ask)

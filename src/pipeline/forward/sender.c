@@ -168,9 +168,9 @@ static void take_live(void *context, const Job *job)
 
 Err sender_open(Sender *sender, Error *why)
 {
-    const Engine *engine = &pipeline_options(sender->pipeline)->engine;
-    EngineQuestion question = { .queue = slice_text(sender->queue),
-                                .states = ((1u << JOB_STATES) - 1) & ~STATES_FINAL };
+    const JobsPort *engine = &pipeline_options(sender->pipeline)->engine;
+    JobsQuestion question = { .queue = slice_text(sender->queue),
+                              .states = ((1u << JOB_STATES) - 1) & ~STATES_FINAL };
     Err err = engine->ask(engine->context, &question, take_live, sender, why);
     if (!err)
         sender_forget(sender, NULL);
@@ -298,7 +298,7 @@ static void back_off(Sender *sender, const NotifyTarget *target, int64_t boot_ms
 
 static Err add_job(Sender *sender, Transfer *transfer, const Place *to, Error *why)
 {
-    const Engine *engine = &pipeline_options(sender->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(sender->pipeline)->engine;
     const Forward *forward = &sender->plan->forwards[transfer->forward];
     Buf command = { 0 };
     Buf source = { 0 };
@@ -672,7 +672,7 @@ static void ended_well(Sender *sender, const Transfer *transfer, int64_t boot_ms
 
 static void job_failed(const Sender *sender, const Transfer *transfer, Failure *out)
 {
-    const Engine *engine = &pipeline_options(sender->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(sender->pipeline)->engine;
     Error why = { 0 };
     int32_t status = -1;
     char id[ID_TEXT_BYTES];

@@ -86,7 +86,7 @@ static Err send_one(Processor *processor, const char *unit, Slice stamp,
     job.name = SLICE_LITERAL("next process signal");
     job.retry_delay_ms = RETRY_MS;
     job.retry_window_ms = WINDOW_MS;
-    const Engine *engine = &options->engine;
+    const JobsPort *engine = &options->engine;
     Err err = engine->add_once(engine->context, &job, buf_slice(&key), &why);
     if (err)
         processor_trouble(processor, unit, "the next signal cannot be queued: %s",

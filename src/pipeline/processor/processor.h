@@ -9,9 +9,9 @@
 #define PIPELINE_PROCESSOR_PROCESSOR_H
 
 #include "core/job.h"
-#include "pipeline/engine.h"
 #include "pipeline/forward/plan.h"
 #include "pipeline/forward/sender.h"
+#include "pipeline/jobs_port.h"
 #include "pipeline/processor/bucket.h"
 #include "pipeline/processor/rate.h"
 #include "pipeline/trouble.h"

@@ -63,7 +63,7 @@ static void release(SignalOrder *order, Processor *processor)
 /* Ends what runs (TERM, grace, KILL) and waits until it has ended. */
 static bool cancel(SignalOrder *order, Processor *processor)
 {
-    const Engine *engine = &pipeline_options(processor->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(processor->pipeline)->engine;
     size_t left = 0;
     for (Unit *unit = processor->units; unit; unit = unit->next) {
         Error why = { 0 };
@@ -264,7 +264,7 @@ static bool process_all(SignalOrder *order, Processor *processor)
 
 static bool act(SignalOrder *order, Processor *processor, Action action)
 {
-    const Engine *engine = &pipeline_options(processor->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(processor->pipeline)->engine;
     bool found = false;
     for (const Unit *unit = processor->units; unit; unit = unit->next) {
         Error why = { 0 };

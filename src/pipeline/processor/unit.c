@@ -168,7 +168,7 @@ static Err add_jobs(Processor *processor, char (*names)[UNIT_BYTES_MAX + 1], siz
     Arena arena = { 0 };
     Job *jobs = arena_take(&arena, count * sizeof *jobs);
     JobId *ids = arena_take(&arena, count * sizeof *ids);
-    const Engine *engine = &pipeline_options(processor->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(processor->pipeline)->engine;
     for (size_t i = 0; i < count; i++)
         jobs[i] = job_of(processor, names[i], &arena);
     Err err = engine->add(engine->context, jobs, count, ids, why);
@@ -405,7 +405,7 @@ static void adopt(Processor *processor, const LiveJob *live)
 {
     Error why = { 0 };
     Buckets *buckets = &processor->buckets;
-    const Engine *engine = &pipeline_options(processor->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(processor->pipeline)->engine;
     bool here = bucket_has(buckets, IN_ACTIVE, live->name);
     if (processor_unit(processor, live->name))
         return;
@@ -495,7 +495,7 @@ static Err settle_orphans(Processor *processor, Error *why)
     char name[UNIT_BYTES_MAX + 1];
     Recent recent = { .processor = processor,
                       .lasted = mount_lasted(&processor->buckets) };
-    const Engine *engine = &pipeline_options(processor->pipeline)->engine;
+    const JobsPort *engine = &pipeline_options(processor->pipeline)->engine;
     for (WalkStep step; (step = bucket_walk_next(&walk, processor->buckets.fds[IN_ACTIVE],
                                                  name)) != WALK_END;) {
         if (step != WALK_UNIT || processor_unit(processor, name))
@@ -506,9 +506,9 @@ static Err settle_orphans(Processor *processor, Error *why)
         unit->next = recent.orphans;
         recent.orphans = unit;
     }
-    EngineQuestion question = { .queue = slice_text(processor->queue),
-                                .states = STATES_FINAL,
-                                .limit = RECENT_JOBS };
+    JobsQuestion question = { .queue = slice_text(processor->queue),
+                              .states = STATES_FINAL,
+                              .limit = RECENT_JOBS };
     Err err = recent.orphans
                   ? engine->ask(engine->context, &question, judge, &recent, why)
                   : ERR_OK;
@@ -562,9 +562,9 @@ void units_sweep_output(Processor *processor)
 Err units_recover(Processor *processor, Error *why)
 {
     LiveJobs live = { 0 };
-    const Engine *engine = &pipeline_options(processor->pipeline)->engine;
-    EngineQuestion question = { .queue = slice_text(processor->queue),
-                                .states = ((1u << JOB_STATES) - 1) & ~STATES_FINAL };
+    const JobsPort *engine = &pipeline_options(processor->pipeline)->engine;
+    JobsQuestion question = { .queue = slice_text(processor->queue),
+                              .states = ((1u << JOB_STATES) - 1) & ~STATES_FINAL };
     Err err = engine->ask(engine->context, &question, take_live, &live, why);
     for (size_t i = 0; i < live.count && !err; i++)
         adopt(processor, &live.items[i]);

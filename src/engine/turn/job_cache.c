@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_cache.c - see job_cache.h. */
-#include "engine/job_cache.h"
+#include "engine/turn/job_cache.h"
 
 #define BODIES_BYTES_MAX ((size_t)3 << 20)
 #define BODY_BYTES_MAX   ((size_t)1 << 20) /* larger ones are read from the store */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_cache_test.c - whole jobs between acceptance and start. */
-#include "engine/daemon_state.h"
+#include "engine/turn/job_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

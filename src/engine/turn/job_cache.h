@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_cache.h - whole jobs on their way from acceptance to start, so that starting one
  * soon after needs no question to the store. Bounded in bytes, oldest out first. */
-#ifndef ENGINE_JOB_CACHE_H
-#define ENGINE_JOB_CACHE_H
+#ifndef ENGINE_TURN_JOB_CACHE_H
+#define ENGINE_TURN_JOB_CACHE_H
 
 #include "base/map.h"
 #include "core/job.h"

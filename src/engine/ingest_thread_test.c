@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ingest_test.c - from the journal into the store, once, in order, through failures. */
-#include "engine/ingest.h"
+#include "engine/ingest_thread.h"
 
 #include "base/pack.h"
 
@@ -19,7 +19,7 @@ typedef struct World {
     Store *store;
     StoreFault fault;
     Mailbox answers;
-    Ingest *ingest;
+    IngestThread *ingest;
 } World;
 
 static void on_durable(void *context, uint64_t position, Err err)
@@ -28,7 +28,7 @@ static void on_durable(void *context, uint64_t position, Err err)
     (void)position;
     (void)err;
     if (world->ingest)
-        ingest_wake(world->ingest);
+        ingest_thread_wake(world->ingest);
 }
 
 static int open_world(void **state)
@@ -36,7 +36,7 @@ static int open_world(void **state)
     World *world = MEM_NEW(World);
     Error why = { 0 };
     Store *memory;
-    snprintf(world->dir, sizeof world->dir, "/tmp/pawl-keeper-XXXXXX");
+    snprintf(world->dir, sizeof world->dir, "/tmp/pawl-ingest-XXXXXX");
     assert_non_null(mkdtemp(world->dir));
     JournalOptions options = { .dir = world->dir,
                                .node = 1,
@@ -79,9 +79,9 @@ static void remove_dir(const char *path)
 static int close_world(void **state)
 {
     World *world = *state;
-    ingest_stop(world->ingest);
+    ingest_thread_stop(world->ingest);
     journal_close(world->journal);
-    ingest_free(world->ingest);
+    ingest_thread_free(world->ingest);
     store_close(world->store);
     drop_answers(world);
     mailbox_done(&world->answers);
@@ -114,12 +114,12 @@ static uint64_t append_job(World *world, JobId id)
     return end;
 }
 
-static void open_keeper(World *world)
+static void open_ingest(World *world)
 {
-    IngestOptions options = { .store = world->store,
-                              .journal = world->journal,
-                              .answers = &world->answers };
-    world->ingest = ingest_open(&options);
+    IngestThreadOptions options = { .store = world->store,
+                                    .journal = world->journal,
+                                    .answers = &world->answers };
+    world->ingest = ingest_thread_open(&options);
 }
 
 static Ask *ask_as(World *world, AskPurpose purpose, JobId id, uint64_t needs)
@@ -128,7 +128,7 @@ static Ask *ask_as(World *world, AskPurpose purpose, JobId id, uint64_t needs)
     ask->purpose = purpose;
     ask->load = (Load){ .kind = LOAD_JOB, .id = id };
     ask->needs = needs;
-    ingest_ask(world->ingest, ask);
+    ingest_thread_ask(world->ingest, ask);
     for (;;) {
         for (Mail *mail = mailbox_wait(&world->answers, 10000); mail;) {
             Mail *next = mail->next;
@@ -152,7 +152,7 @@ static void
 what_is_durable_reaches_the_store_before_a_question_that_needs_it(void **state)
 {
     World *world = *state;
-    open_keeper(world);
+    open_ingest(world);
     for (JobId id = 1; id <= 50; id++) {
         uint64_t end = append_job(world, id);
         Ask *answer = ask_for(world, id, end);
@@ -167,7 +167,7 @@ what_is_durable_reaches_the_store_before_a_question_that_needs_it(void **state)
 static void a_question_about_nothing_is_answered_with_nothing(void **state)
 {
     World *world = *state;
-    open_keeper(world);
+    open_ingest(world);
     Ask *answer = ask_for(world, 99, 0);
     assert_int_equal(answer->err, ERR_OK);
     assert_int_equal(answer->loaded.count, 0);
@@ -178,7 +178,7 @@ static void a_failing_store_is_tried_again_until_it_works(void **state)
 {
     World *world = *state;
     world->fault = (StoreFault){ .fail_at = 1, .times = 1, .err = ERR_IO };
-    open_keeper(world);
+    open_ingest(world);
     uint64_t end = append_job(world, 1);
     Ask *answer = ask_for(world, 1, end);
     assert_int_equal(answer->loaded.count, 1);
@@ -189,7 +189,7 @@ static void while_it_fails_the_node_is_told_and_nothing_is_passed_over(void **st
 {
     World *world = *state;
     world->fault = (StoreFault){ .fail_at = 1, .times = 2, .err = ERR_FULL };
-    open_keeper(world);
+    open_ingest(world);
     uint64_t end = append_job(world, 1);
     Ask *refused = ask_as(world, ASK_NODE, 1, end);
     assert_int_equal(refused->err, ERR_FULL);
@@ -221,15 +221,15 @@ static uint64_t applied_next(World *world)
 static void what_no_one_waits_for_is_stored_too(void **state)
 {
     World *world = *state;
-    open_keeper(world);
+    open_ingest(world);
     uint64_t end = 0;
     for (JobId id = 1; id <= 20; id++)
         end = append_job(world, id);
     while (applied_next(world) < end)
         ;
-    ingest_hurry(world->ingest, end); /* what is there already asks for nothing */
+    ingest_thread_hurry(world->ingest, end); /* what is there already asks for nothing */
     end = append_job(world, 21);
-    ingest_hurry(world->ingest, end);
+    ingest_thread_hurry(world->ingest, end);
     while (applied_next(world) < end)
         ;
     Ask *answer = ask_for(world, 21, end);
@@ -246,14 +246,14 @@ static void catching_up_applies_each_record_once(void **state)
     for (JobId id = 1; id <= 10; id++)
         end = append_job(world, id);
     assert_int_equal(journal_wsync(world->journal, end, 10000), ERR_OK);
-    assert_int_equal(ingest_catch_up(world->store, world->journal, &applied, &why),
+    assert_int_equal(ingest_thread_catch_up(world->store, world->journal, &applied, &why),
                      ERR_OK);
     assert_true(applied == end);
     ReadPoint point;
     assert_int_equal(world->store->kind->read_point(world->store, 1, &point, &why),
                      ERR_OK);
     assert_true(point.position == end);
-    assert_int_equal(ingest_catch_up(world->store, world->journal, &applied, &why),
+    assert_int_equal(ingest_thread_catch_up(world->store, world->journal, &applied, &why),
                      ERR_OK);
     JobId last;
     assert_int_equal(world->store->kind->last_id(world->store, 0, &last, &why), ERR_OK);
