@@ -212,7 +212,7 @@ int cli_call_doc(Cli *cli, const Request *request, Doc **out_doc)
     int code = cli_call(cli, request, &response);
     if (!code && doc_parse(buf_slice(&response.body), out_doc, &why))
         code = cli_fail(cli, (Fault){ CLI_FAILED, "bad_answer", NULL },
-                        "the server's answer is no JSON: %s", why.text);
+                        "the server's answer is not JSON: %s", why.text);
     response_done(&response);
     return code;
 }
@@ -262,7 +262,7 @@ int cli_job_id(Cli *cli, const char *text, char out_id[ID_TEXT_BYTES])
         return cli_fail(cli,
                         (Fault){ CLI_USAGE, "bad_id",
                                  "an id, six or more of its first characters, or last" },
-                        "\"%s\" is no job id", text);
+                        "\"%s\" is not a job id", text);
     if (!newest && word.bytes == ID_CHARACTERS) {
         id_text(first, out_id); /* lower case, whatever was typed */
         return CLI_DONE;

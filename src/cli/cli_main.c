@@ -76,6 +76,26 @@ static int finish(int code)
     return code ? code : CLI_FAILED;
 }
 
+static bool asks_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Options stand before or after the word, and a wrong one is told as everywhere. The
+ * daemon then reads its own options itself. */
+static int serve(Cli *cli, int lead_count, char **lead)
+{
+    Error why;
+    Args *args = &cli->args;
+    if (parse(cli, lead_count, lead, &why))
+        return cli_misused(cli, &why);
+    cli->json = args_flag(args, "json");
+    if (args->operand_count)
+        return cli_fail(cli, (Fault){ CLI_USAGE, "usage", "see: pawl serve --help" },
+                        "serve takes no argument: \"%s\"", args->operands[0]);
+    return cli->command->run(cli);
+}
+
 static int with_command(Cli *cli, int at, char **argv)
 {
     const char *name = argv[at];
@@ -83,10 +103,8 @@ static int with_command(Cli *cli, int at, char **argv)
     if (!cli->command)
         return unknown_command(cli, name);
     /* The daemon reads its own options; only --help is answered here. */
-    bool asks = cli->word_count > 0 && (strcmp(cli->words[0], "--help") == 0 ||
-                                        strcmp(cli->words[0], "-h") == 0);
-    if (strcmp(name, "serve") == 0 && !asks)
-        return cli->command->run(cli);
+    if (strcmp(name, "serve") == 0 && !(cli->word_count && asks_help(cli->words[0])))
+        return serve(cli, at - 1, argv + 1);
     return dispatch(cli, at - 1, argv + 1);
 }
 
@@ -107,11 +125,20 @@ int cli_main(int argc, char **argv, const CliHooks *hooks)
         code = with_command(&cli, at, argv);
     } else if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         code = command_find("version")->run(&cli);
+    } else if (argc > 1 && !asks_help(argv[1])) {
+        Command none = { .name = "help" };
+        Error why;
+        cli.command = &none;
+        cli.args.tables[0] = global_options;
+        code =
+            args_parse(&cli.args, argc - 1, argv + 1, &why)
+                ? cli_misused(&cli, &why)
+                : cli_fail(&cli, (Fault){ CLI_USAGE, "usage", "all of them: pawl help" },
+                           "missing command");
     } else {
         Buf text = { 0 };
         help_overview(&cli.out, &text);
-        bool asked =
-            argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        bool asked = argc > 1;
         fwrite(text.data, 1, text.bytes, asked ? stdout : stderr);
         buf_done(&text);
         code = asked ? CLI_DONE : CLI_USAGE;

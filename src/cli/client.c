@@ -44,7 +44,7 @@ Err client_init(Client *client, const char *server, Error *why)
     if (!text.bytes || (scheme && !slice_starts(text, SLICE_LITERAL("http://")) &&
                         !slice_starts(text, SLICE_LITERAL("https://"))))
         return error_set(why, ERR_INVALID,
-                         "\"%s\" is no server: http://HOST:PORT or unix:PATH", server);
+                         "\"%s\" is not a server: http://HOST:PORT or unix:PATH", server);
     Buf url = { 0 };
     if (!scheme)
         buf_add_text(&url, "http://");
@@ -281,6 +281,11 @@ static Err result_of(const Client *client, const Transfer *transfer, Error *why)
         text = "nothing listens there"; /* libcurl speaks of a port of localhost */
     if (transfer->result == CURLE_SSL_CONNECT_ERROR)
         text = "it does not speak TLS as it should; without TLS its address is http://";
+    if (transfer->result == CURLE_PEER_FAILED_VERIFICATION)
+        text = "its certificate is not trusted; name one that signed it with --ca FILE";
+    if (transfer->result == CURLE_UNSUPPORTED_PROTOCOL ||
+        transfer->result == CURLE_WEIRD_SERVER_REPLY)
+        text = "its answer is not HTTP; with TLS its address is https://";
     Buf name = { 0 };
     client_name(client, &name);
     Err code = err_of(transfer->result);

@@ -27,8 +27,9 @@ const Command commands[] = {
             "to it. On a terminal it tells the job's id and what to do next; "
             "elsewhere it prints the id alone.\n"
             "With --wait its output is copied as it comes, and pawl ends with the "
-            "command's own exit code: 128 + N for signal N, 127 when there is no such "
-            "command, 126 when it cannot be executed, 125 when pawl itself failed. "
+            "command's own exit code: 128 + N for signal N, 124 when --max-run-time "
+            "ended it, 127 when there is no such command, 126 when it cannot be "
+            "executed, 125 when pawl itself failed. "
             "Ctrl-C stops the waiting, not the job.\n"
             "When no daemon answers, a private one is started for you.",
         .options = { run_options, job_options },
@@ -114,7 +115,7 @@ const Command commands[] = {
         .usage = "ID... | --match QUERY  [--timeout DURATION]",
         .example = "pawl wait last --timeout 10m",
         .detail = "Ends with 0 when all are done, 10 when one failed or was rejected, 11 "
-                  "when one was cancelled, 124 when the time is over.",
+                  "when one was cancelled, 124 when the time is up.",
         .options = { wait_options },
         .need = NEED_SERVER,
         .operand = OPERAND_JOBS,
@@ -568,8 +569,32 @@ const Command *command_find(const char *name)
     return NULL;
 }
 
+/* What other programs call it. */
+static const char *command_meant(const char *name)
+{
+    static const struct {
+        const char *word;
+        const char *command;
+    } rows[] = {
+        { "list", "ls" },       { "jobs", "ls" },       { "ps", "ls" },
+        { "submit", "run" },    { "exec", "run" },      { "enqueue", "add" },
+        { "push", "add" },      { "delete", "rm" },     { "remove", "rm" },
+        { "stop", "cancel" },   { "abort", "cancel" },  { "tail", "logs" },
+        { "log", "logs" },      { "cat", "logs" },      { "info", "show" },
+        { "describe", "show" }, { "why", "explain" },   { "start", "serve" },
+        { "daemon", "serve" },  { "cron", "schedule" }, { "requeue", "retry" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].word, name) == 0)
+            return rows[i].command;
+    return NULL;
+}
+
 const char *command_nearest(const char *name)
 {
+    const char *meant = command_meant(name);
+    if (meant)
+        return meant;
     const char *names[COMMANDS_MAX + 1] = { NULL };
     size_t count = 0;
     for (const Command *command = commands; command->name; command++)

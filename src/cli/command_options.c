@@ -36,10 +36,10 @@ const Option job_options[] = {
     { "retries", 0, "N", "how often to try again" },
     { "retry-delay", 0, "DURATION", "how long to wait before that" },
     { "max-run-time", 0, "DURATION", "end it when it runs longer" },
-    { "name", 0, "TEXT", "a name for people" },
-    { "tag", 't', "TAG", "a tag; may stand several times" },
-    { "env", 0, "NAME=VALUE", "a variable for the job; may stand several times" },
-    { "resource", 0, "KEY=N", "what it needs while it runs; may stand several times" },
+    { "name", 0, "TEXT", "a human-readable name" },
+    { "tag", 't', "TAG", "add a tag (repeatable)" },
+    { "env", 0, "NAME=VALUE", "a variable for the job (repeatable)" },
+    { "resource", 0, "KEY=N", "what it needs while it runs (repeatable)" },
     { "user", 0, "USER", "run it as this user, if the node's policy allows it" },
     { "then", 0, "TYPE", "when it is done, queue a job of this type with its result" },
     { "on-error", 0, "TYPE", "when it fails, queue a job of this type" },
@@ -62,7 +62,7 @@ const Option add_options[] = {
 };
 
 const Option ls_options[] = {
-    { "limit", 'n', "N", "at most so many (default: 50)" },
+    { "limit", 'n', "N", "at most this many (default: 50)" },
     { "all", 'a', NULL, "all of them" },
     { 0 },
 };
@@ -99,7 +99,7 @@ const Option audit_options[] = {
     { "action", 0, "WORD", "put, delete, cancel, ..." },
     { "kind", 0, "KIND", "queue, handler, job, token, ..." },
     { "target", 0, "NAME|ID", "of which it was" },
-    { "limit", 'n', "N", "at most so many (default: 50)" },
+    { "limit", 'n', "N", "at most this many (default: 50)" },
     { 0 },
 };
 
@@ -129,14 +129,14 @@ const Option processor_options[] = {
     { "slots", 0, "N", "create: units at the same time (default: 1)" },
     { "dir", 0, "DIR", "create: where (default: processors/NAME in the data directory)" },
     { "cwd", 0, "DIR", "create: where the command runs (default: here)" },
-    { "env", 0, "NAME=VALUE", "create: a variable; may stand several times" },
+    { "env", 0, "NAME=VALUE", "create: a variable (repeatable)" },
     { "priority", 'p', "N", "create: of its jobs (default: 5)" },
     { "retries", 0, "N", "create: how often to try a unit again (default: 0)" },
     { "retry-delay", 0, "DURATION", "create: how long to wait before that" },
     { "max-run-time", 0, "DURATION", "create: end a unit that takes longer" },
     { "forward", 0, "TO,TO...",
       "create: a forwarder and where it sends: NAME, ssh:HOST:NAME, rsync://HOST/MODULE; "
-      "may stand several times" },
+      "(repeatable)" },
     { "mode", 0, "MODE", "create: all, round-robin, hash or least-loaded" },
     { "bandwidth", 0, "N", "create: KiB per second of a transfer" },
     { "ssh", 0, "COMMAND", "create: ssh with its options" },
@@ -144,7 +144,7 @@ const Option processor_options[] = {
     { "wait", 'w', "DURATION", "process: wait for the end of the work" },
     { "next", 0, "PROCESSOR", "process: then signal this one (name or id)" },
     { "all", 'a', NULL, "a signal for every processor" },
-    { "yes", 'y', NULL, "do not ask" },
+    { "yes", 'y', NULL, "skip confirmation" },
     { 0 },
 };
 
@@ -153,7 +153,7 @@ const Option node_options[] = {
     { "wait", 'w', NULL, "drain: until nothing runs there any more" },
     { "timeout", 0, "DURATION", "drain --wait: give up after that long, with 124" },
     { "slots", 0, "N", "set: jobs that run at once there (none: as on every node)" },
-    { "queue", 'q', "NAME=N", "set: and of one queue; may stand several times" },
+    { "queue", 'q', "NAME=N", "set: and of one queue (repeatable)" },
     { 0 },
 };
 
@@ -170,8 +170,8 @@ const Option retry_options[] = {
 const Option match_options[] = {
     { "match", 0, "QUERY",
       "every job that matches (pawl help queries), as an operation" },
-    { "dry-run", 0, NULL, "only say which" },
-    { "yes", 'y', NULL, "do not ask" },
+    { "dry-run", 0, NULL, "show the matching jobs, change nothing" },
+    { "yes", 'y', NULL, "skip confirmation" },
     { 0 },
 };
 
@@ -181,7 +181,7 @@ const Option set_options[] = {
     { "at", 0, "TIME", "not before" },
     { "in", 0, "DURATION", "not before that long from now" },
     { "max-run-time", 0, "DURATION", "end it when it runs longer" },
-    { "tag", 't', "TAG", "these tags instead of its own; may stand several times" },
+    { "tag", 't', "TAG", "these tags instead of its own (repeatable)" },
     { 0 },
 };
 
@@ -224,13 +224,12 @@ const Option handler_options[] = {
     { "service-time", 0, "DURATION", "how long a job usually runs" },
     { "then", 0, "TYPE", "queue a job of this type with each result" },
     { "on-error", 0, "TYPE", "queue a job of this type for each failure" },
-    { "env", 0, "NAME=VALUE", "a variable for its jobs; may stand several times" },
+    { "env", 0, "NAME=VALUE", "a variable for its jobs (repeatable)" },
     { "cwd", 0, "DIR", "where its jobs run" },
-    { "resource", 0, "KEY=N", "what each job needs; may stand several times" },
+    { "resource", 0, "KEY=N", "what each job needs (repeatable)" },
     { "highlander", 0, NULL, "at most one of its jobs runs at a time" },
-    { "exit-map", 0, "STATUS=CODE",
-      "what an exit status means; may stand several times" },
-    { "header", 0, "NAME=VALUE", "http: a header of its calls; may stand several times" },
+    { "exit-map", 0, "STATUS=CODE", "what an exit status means (repeatable)" },
+    { "header", 0, "NAME=VALUE", "http: a header of its calls (repeatable)" },
     { "immediate-children", 0, NULL, "add jobs of J: lines at once" },
     { "no-result", 0, NULL, "do not keep results" },
     { "keep-state", 0, NULL, "keep PAWL_STATE_DIR between attempts" },
@@ -246,9 +245,10 @@ const Option events_options[] = {
 };
 
 const Option worker_options[] = {
-    { "queue", 'q', "QUEUE", "only jobs of this queue; may stand several times" },
-    { "type", 't', "TYPE", "only jobs of this type; may stand several times" },
-    { "slots", 'n', "N", "so many copies of the program, one job each (default: 1)" },
+    { "queue", 'q', "QUEUE", "only jobs of this queue (repeatable)" },
+    { "type", 't', "TYPE", "only jobs of this type (repeatable)" },
+    { "slots", 'n', "N",
+      "number of worker processes; each handles one job at a time (default: 1)" },
     { "lease", 0, "DURATION",
       "how soon a worker that is gone is noticed (default: 30s)" },
     { "name", 0, "NAME", "what the daemon shows (default: host and pid)" },
@@ -270,15 +270,15 @@ const Option schedule_options[] = {
     { "retries", 0, "N", "add: how often to try again" },
     { "retry-delay", 0, "DURATION", "add: how long to wait before that" },
     { "max-run-time", 0, "DURATION", "add: end a job when it runs longer" },
-    { "job-name", 0, "TEXT", "add: a name for people" },
-    { "tag", 't', "TAG", "add: a tag; may stand several times" },
-    { "env", 0, "NAME=VALUE", "add: a variable; may stand several times" },
+    { "job-name", 0, "TEXT", "add: a human-readable name" },
+    { "tag", 't', "TAG", "add: add a tag (repeatable)" },
+    { "env", 0, "NAME=VALUE", "add: a variable (repeatable)" },
     { "cwd", 0, "DIR", "add: where a command runs (default: here)" },
-    { "resource", 0, "KEY=N", "add: what a job needs; may stand several times" },
+    { "resource", 0, "KEY=N", "add: what a job needs (repeatable)" },
     { "user", 0, "USER", "add: run a command as this user, if the policy allows it" },
     { "then", 0, "TYPE", "add: when a job is done, queue one of this type" },
     { "on-error", 0, "TYPE", "add: when a job fails, queue one of this type" },
-    { "count", 'n', "N", "preview: so many times (default: 10)" },
+    { "count", 'n', "N", "preview: how many times (default: 10)" },
     { "from", 0, "TIME", "preview: after this moment, e.g. 2027-03-28T00:00:00Z" },
     { 0 },
 };

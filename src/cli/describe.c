@@ -188,7 +188,7 @@ static Err add_pairs(const Fields *fields, const char *option, const char *field
         if (again)
             continue;
         if (numbers && value.data && int_parse(value, &number))
-            return error_set(why, ERR_INVALID, "--%s %s: \"%s\" is no whole number",
+            return error_set(why, ERR_INVALID, "--%s %s: \"%s\" is not a whole number",
                              option, pair, value.data);
         if (numbers) {
             Arena arena = { 0 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #define EXITCODE_NOT_STARTED 503 /* the process could not be started */
+#define EXITCODE_TIMED_OUT   504 /* it ran longer than it may */
 
 bool state_is_bad(Slice state)
 {
@@ -81,6 +82,8 @@ static int exit_not_started(Slice error)
 
 int exit_from_command(const JobEnd *end)
 {
+    if (end->exitcode == EXITCODE_TIMED_OUT)
+        return CLI_TIMED_OUT;
     if (end->signal > 0 && end->signal < 128)
         return CLI_SIGNAL_BASE + (int)end->signal;
     if (end->exitcode == EXITCODE_NOT_STARTED && end->exit_status < 0)

@@ -27,7 +27,7 @@ static void a_signal_is_128_and_its_number(void **state)
 {
     (void)state;
     assert_int_equal(command_end("rejected", 501, -1, 9, "signal 9"), 137);
-    assert_int_equal(command_end("rejected", 504, -1, 15, "max_run_time"), 143);
+    assert_int_equal(command_end("rejected", 504, -1, 15, "max_run_time"), 124);
     assert_int_equal(command_end("cancelled", 501, -1, 15, ""), 143);
 }
 

@@ -200,6 +200,9 @@ int operation_match(Cli *cli, const char *action, Slice fields)
     Doc *operation = NULL;
     bool none = false;
     int code = CLI_DONE;
+    if (!*args_value(&cli->args, "match"))
+        return cli_fail(cli, (Fault){ CLI_USAGE, "usage", "see: pawl help queries" },
+                        "--match needs a query");
     if (!args_flag(&cli->args, "yes"))
         code = ask_first(cli, action, fields, &none);
     if (code)

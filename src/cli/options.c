@@ -166,7 +166,7 @@ Err args_int(const Args *args, const char *name, int64_t fallback, int64_t *out_
         return ERR_OK;
     int64_t number;
     if (int_parse(slice_text(value), &number))
-        return error_set(why, ERR_INVALID, "--%s: \"%s\" is no whole number", name,
+        return error_set(why, ERR_INVALID, "--%s: \"%s\" is not a whole number", name,
                          value);
     *out_value = number;
     return ERR_OK;

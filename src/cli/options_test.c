@@ -125,7 +125,7 @@ static void values_are_checked(void **state)
     char *words[] = { word("--priority"), word("high"), word("--in"), word("1month") };
     assert_int_equal(parse(&args, false, words, 4, &why), ERR_OK);
     assert_int_equal(args_int(&args, "priority", 5, &value, &why), ERR_INVALID);
-    assert_string_equal(why.text, "--priority: \"high\" is no whole number");
+    assert_string_equal(why.text, "--priority: \"high\" is not a whole number");
     assert_int_equal(args_duration(&args, "in", &value, &why), ERR_INVALID);
     args_done(&args);
 

@@ -79,7 +79,9 @@ int pages_ids(Cli *cli, JobIdText **out_ids, size_t *out_count)
     if (match && args->operand_count)
         return cli_fail(cli, usage, "ids and --match exclude each other");
     if (!match && !args->operand_count)
-        return cli_fail(cli, usage, "which jobs?");
+        return cli_fail(cli, usage, "missing job id");
+    if (match && !*match)
+        return cli_fail(cli, usage, "--match needs a query");
     if (match) {
         Pages pages = {
             .query = match, .limit = MATCH_IDS_MAX, .each = add_id, .context = &list

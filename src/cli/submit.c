@@ -102,7 +102,7 @@ int submit_say(Cli *cli, const Response *response)
     }
     if (doc_parse(buf_slice(&response->body), &answer, &why))
         return cli_fail(cli, (Fault){ CLI_FAILED, "bad_answer", NULL },
-                        "the server's answer is no JSON: %s", why.text);
+                        "the server's answer is not JSON: %s", why.text);
     const Doc *job = doc_get(answer, "job");
     Slice id = doc_text(answer, "id");
     if (cli->out.is_terminal)

@@ -108,12 +108,14 @@ WatchEnd watch_get(Watch *watch, const char *path, Doc **out_doc)
     WatchEnd end = WATCH_ENDED;
     if (err)
         end = gave_up(watch, err, &why);
+    else if (response.status == 503 && past_deadline(watch))
+        end = WATCH_TIMEOUT; /* who waits only so long is told that, whatever it was */
     else if (response.status != 200)
         end = failed(watch, cli_fail_response(watch->cli, &response));
     else if (doc_parse(buf_slice(&response.body), out_doc, &why))
         end =
             failed(watch, cli_fail(watch->cli, (Fault){ CLI_FAILED, "bad_answer", NULL },
-                                   "the server's answer is no JSON: %s", why.text));
+                                   "the server's answer is not JSON: %s", why.text));
     if (end == WATCH_ENDED)
         watch->lost_since = 0;
     response_done(&response);

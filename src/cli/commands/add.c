@@ -149,6 +149,6 @@ int cmd_add(Cli *cli)
     if (ndjson)
         return feed_lines(cli, ndjson, args->operand_count ? args->operands[0] : NULL);
     if (!args->operand_count)
-        return cli_fail(cli, usage, "of which type?");
+        return cli_fail(cli, usage, "missing job type");
     return add_one(cli);
 }

@@ -144,6 +144,7 @@ static void check_version(Checkup *checkup)
     const Doc *items = doc_get(nodes, "items");
     for (const Doc *node = doc_first(items); node; node = doc_next(node)) {
         Slice version = doc_text(node, "version");
+        Slice name = doc_text(node, "sysid");
         /* Only the one that answers tells of its directory. */
         if (doc_get(node, "data") && client_is_local(&checkup->cli->client)) {
             checkup->daemon_pid = doc_int(node, "pid", 0);
@@ -151,14 +152,15 @@ static void check_version(Checkup *checkup)
         }
         if (slice_is(version, PAWL_VERSION))
             finding_tell(&checkup->findings, finding_good("version"),
-                         "the daemon and this program are both version %s", PAWL_VERSION);
+                         "node " SLICE_FMT " and this program are both version %s",
+                         SLICE_ARG(name), PAWL_VERSION);
         else
             finding_tell(&checkup->findings,
                          (Finding){ HEALTH_WARNING, "version",
                                     "one may not know what the other says",
                                     "restart the daemon" },
-                         "the daemon is version " SLICE_FMT ", this program %s",
-                         SLICE_ARG(version), PAWL_VERSION);
+                         "node " SLICE_FMT " is version " SLICE_FMT ", this program %s",
+                         SLICE_ARG(name), SLICE_ARG(version), PAWL_VERSION);
     }
     doc_free(nodes);
     response_done(&response);

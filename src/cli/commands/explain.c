@@ -49,7 +49,7 @@ int cmd_explain(Cli *cli)
     if (cli->args.operand_count != 1)
         return cli_fail(cli,
                         (Fault){ CLI_USAGE, "usage", "for example: pawl explain last" },
-                        "which job? (one id)");
+                        "expected one job id");
     int code = cli_job_id(cli, cli->args.operands[0], id);
     if (code)
         return code;

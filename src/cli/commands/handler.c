@@ -225,7 +225,7 @@ static int rollback(Cli *cli)
     const char *word = cli->args.operand_count > 2 ? cli->args.operands[2] : NULL;
     if (word && (int_parse(slice_text(word), &version) || version < 1))
         return cli_fail(cli, usage("pawl handler versions TYPE shows them"),
-                        "\"%s\" is no version", word);
+                        "\"%s\" is not a version", word);
     if (word)
         buf_printf(&body, "{\"version\":%lld}", (long long)version);
     int code = verb_call(cli, &handler_verbs,

@@ -103,7 +103,7 @@ int cmd_logs(Cli *cli)
     if (args->operand_count != 1)
         return cli_fail(cli,
                         (Fault){ CLI_USAGE, "usage", "for example: pawl logs -f last" },
-                        "of which job? (one id)");
+                        "expected one job id");
     if (args_int(args, "attempt", 0, &attempt, &why))
         return cli_misused(cli, &why);
     if (attempt < 1 && args_value(args, "attempt")) {

@@ -6,6 +6,7 @@
 #include "cli/describe.h"
 #include "cli/interrupt.h"
 #include "cli/print/progress.h"
+#include "cli/submit.h"
 #include "cli/watch.h"
 
 #include "base/text.h"
@@ -85,11 +86,13 @@ static int check_added(const Map *map, const Response *response)
 static int submit(Map *map)
 {
     Response response = { 0 };
+    char key[KEY_TEXT_BYTES];
     Request request = { .method = "POST",
                         .path = "/api/v1/jobs",
                         .content_type = "application/x-ndjson",
+                        .key = describe_key(key),
                         .body = buf_slice(&map->body) };
-    int code = cli_call(map->cli, &request, &response);
+    int code = submit_call(map->cli, &request, &response);
     if (!code)
         code = check_added(map, &response);
     response_done(&response);
@@ -147,6 +150,10 @@ static int add_jobs(Map *map)
                 map->cli, (Fault){ CLI_USAGE, "usage", "pawl map -- CMD {} ::: ARG..." },
                 "there is one list of arguments: a second ::: is not taken");
     if (at < args->operand_count) {
+        for (size_t i = at + 1; i < args->operand_count; i++)
+            if (strcmp(args->operands[i], ":::") == 0)
+                return cli_fail(map->cli, (Fault){ CLI_USAGE, "unsupported", NULL },
+                                "one list of arguments only: there is a second :::");
         for (size_t i = at + 1; i < args->operand_count && !code; i++)
             code = add_job(map, slice_text(args->operands[i]));
         return code;
@@ -217,23 +224,25 @@ static int detached(const Map *map)
 static int ended(const Map *map)
 {
     if (map->progress.failed)
-        cli_note("%zu of %zu failed; see them: pawl ls group:%s state:failed,rejected",
-                 map->progress.failed, map->progress.total, map->group);
+        cli_note("%zu of %zu failed; see them: pawl ls group:%s state:failed,rejected; "
+                 "again: pawl retry --match 'group:%s state:failed,rejected'",
+                 map->progress.failed, map->progress.total, map->group, map->group);
     return exit_of(&map->progress);
 }
 
 static int follow(Map *map)
 {
     Buf path = { 0 };
-    int code = CLI_DONE;
+    Watch watch = { .cli = map->cli };
     bool over = false;
+    bool lost = false;
     buf_add_text(&path, "/api/v1/groups/");
     url_add(&path, slice_text(map->group));
     interrupt_catch();
-    for (int64_t asked = 0; !code && !over && !interrupt_seen(); asked++) {
+    for (int64_t asked = 0; !over && !interrupt_seen(); asked++) {
         Doc *group = NULL;
-        code = cli_get(map->cli, buf_cstr(&path), &group);
-        if (code)
+        lost = watch_get(&watch, buf_cstr(&path), &group) == WATCH_FAILED;
+        if (!group)
             break;
         take_counts(map, group);
         over = doc_bool(group, "final");
@@ -250,7 +259,10 @@ static int follow(Map *map)
     buf_done(&path);
     if (over)
         return ended(map);
-    return code && !interrupt_seen() ? code : detached(map);
+    if (!lost)
+        return detached(map);
+    cli_note("the jobs were added; see them: pawl ls group:%s", map->group);
+    return watch.exit;
 }
 
 int cmd_map(Cli *cli)

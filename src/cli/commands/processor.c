@@ -573,7 +573,7 @@ static int signal_one(Cli *cli, const char *signal)
     if (all)
         return send_all(cli, signal);
     if (args->operand_count < 2)
-        return misplaced(cli, "of which processor?");
+        return misplaced(cli, "missing name of the processor");
     if (args->operand_count > 3)
         return misplaced(cli, "too many words");
     int first = CLI_DONE;
@@ -603,7 +603,7 @@ int cmd_processor(Cli *cli)
         if (strcmp(verbs[i].name, name) != 0)
             continue;
         if (count < verbs[i].words_min)
-            return misplaced(cli, "of which processor?");
+            return misplaced(cli, "missing name of the processor");
         if (count > verbs[i].words_max)
             return misplaced(cli, "too many words");
         return verbs[i].run(cli);

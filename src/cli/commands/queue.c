@@ -268,7 +268,7 @@ static const Verb verbs[] = {
 };
 
 static const VerbSet queue_verbs = { .command = "queue",
-                                     .missing = "which queue?",
+                                     .missing = "missing name of the queue",
                                      .verbs = verbs,
                                      .count = sizeof verbs / sizeof *verbs,
                                      .otherwise = "ls",

@@ -112,7 +112,7 @@ static const Verb verbs[] = { { "ls", 1, 1, ls, NULL, NULL },
                               { "rm", 2, 2, NULL, "DELETE", "" } };
 
 static const VerbSet resource_verbs = { .command = "resource",
-                                        .missing = "which resource?",
+                                        .missing = "missing key of the resource",
                                         .verbs = verbs,
                                         .count = sizeof verbs / sizeof *verbs,
                                         .otherwise = "ls",

@@ -47,6 +47,19 @@ static int describe(Cli *cli, Buf *body)
     return code;
 }
 
+/* A whole line of shell in one word, and a script that names no interpreter. */
+static void say_hint(const Cli *cli, const JobEnd *end)
+{
+    const char *command = cli->args.operands[0];
+    const char *no_format = strerror(ENOEXEC);
+    int code = exit_from_command(end);
+    if (code == CLI_NO_COMMAND && strpbrk(command, " |&;<>$"))
+        cli_note("for a line of shell: pawl run -- sh -c '%s'", command);
+    if (code == CLI_NOT_EXECUTABLE && end->error.bytes &&
+        memmem(end->error.data, end->error.bytes, no_format, strlen(no_format)))
+        cli_note("does its first line name an interpreter, such as #!/bin/sh?");
+}
+
 /* A command that did not end by itself said nothing about it. */
 static void say_end(const char *id, const JobEnd *end)
 {
@@ -88,6 +101,7 @@ static int wait_for(Cli *cli, const char *id)
         buf_done(&text);
     } else if (code != CLI_DONE) {
         say_end(id, &end);
+        say_hint(cli, &end);
     }
     doc_free(job);
     return code;
@@ -112,7 +126,7 @@ int cmd_run(Cli *cli)
     if (!cli->args.operand_count)
         return cli_fail(
             cli, (Fault){ CLI_USAGE, "usage", "for example: pawl run -- echo hello" },
-            "what shall run?");
+            "missing command");
     Buf body = { 0 };
     Response response = { 0 };
     int code = describe(cli, &body);

@@ -223,7 +223,7 @@ static const Verb verbs[] = {
 };
 
 static const VerbSet schedule_verbs = { .command = "schedule",
-                                        .missing = "of which schedule?",
+                                        .missing = "missing name of the schedule",
                                         .verbs = verbs,
                                         .count = sizeof verbs / sizeof *verbs,
                                         .otherwise = "ls",

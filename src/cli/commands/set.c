@@ -53,7 +53,7 @@ int cmd_set(Cli *cli)
         code = cli_misused(cli, &why);
     else if (slice_is(buf_slice(&body), "{}"))
         code = cli_fail(cli, (Fault){ CLI_USAGE, "usage", "for example: --priority 9" },
-                        "set what?");
+                        "nothing to change");
     else
         code = bulk_run(cli, &(Bulk){ "set", "PATCH", "", buf_slice(&body) });
     buf_done(&body);

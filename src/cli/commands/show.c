@@ -243,7 +243,7 @@ int cmd_show(Cli *cli)
 {
     if (!cli->args.operand_count)
         return cli_fail(cli, (Fault){ CLI_USAGE, "usage", "for example: pawl show last" },
-                        "which job?");
+                        "missing job id");
     int worst = CLI_DONE;
     for (size_t i = 0; i < cli->args.operand_count; i++) {
         char id[ID_TEXT_BYTES];

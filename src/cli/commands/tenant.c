@@ -110,7 +110,7 @@ static int set(Cli *cli)
                         usage("pawl tenant set NAME --segregate-types | --together | "
                               "--max-queued N | --max-running N | --max-requests N | "
                               "--max-bytes N"),
-                        "set what?");
+                        "nothing to change");
     buf_add_text(&path, TENANTS_PATH "/");
     url_add(&path, slice_text(cli->args.operands[1]));
     Response response = { 0 };
@@ -144,7 +144,7 @@ static const Verb verbs[] = {
 };
 
 static const VerbSet tenant_verbs = { .command = "tenant",
-                                      .missing = "of which tenant?",
+                                      .missing = "missing name of the tenant",
                                       .verbs = verbs,
                                       .count = sizeof verbs / sizeof *verbs,
                                       .otherwise = "ls",

@@ -131,8 +131,8 @@ int cmd_token(Cli *cli)
         return ls(cli);
     bool known = slice_is(verb, "create") || slice_is(verb, "revoke");
     if (!known || count != 2)
-        return cli_fail(cli,
-                        usage("pawl token ls | create NAME --scopes S,S | revoke NAME"),
-                        known ? "which token?" : "pawl token does not know that");
+        return cli_fail(
+            cli, usage("pawl token ls | create NAME --scopes S,S | revoke NAME"),
+            known ? "missing name of the token" : "pawl token does not know that");
     return slice_is(verb, "create") ? create(cli) : revoke(cli);
 }

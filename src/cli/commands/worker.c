@@ -94,6 +94,23 @@ static void run(WorkerPlan *plan, int slots)
         pthread_join(threads[i], NULL);
 }
 
+/* As execvp would look for it. */
+static bool is_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    Slice rest = slice_text(path ? path : "/usr/bin:/bin");
+    bool found = strchr(name, '/') && access(name, X_OK) == 0;
+    while (!strchr(name, '/') && rest.bytes && !found) {
+        Buf file = { 0 };
+        Slice folder = slice_cut(&rest, ':');
+        buf_printf(&file, SLICE_FMT "/%s",
+                   SLICE_ARG(folder.bytes ? folder : SLICE_LITERAL(".")), name);
+        found = access(buf_cstr(&file), X_OK) == 0;
+        buf_done(&file);
+    }
+    return found;
+}
+
 int cmd_worker(Cli *cli)
 {
     Error why = { 0 };
@@ -103,7 +120,7 @@ int cmd_worker(Cli *cli)
                         .grace_ms = GRACE_MS };
     if (!cli->args.operand_count)
         return cli_fail(cli, usage("for example: pawl worker --type scan -- ./scan.py"),
-                        "which program does the work?");
+                        "missing program");
     if (args_int(&cli->args, "slots", 1, &slots, &why) ||
         args_duration(&cli->args, "lease", &plan.lease_ms, &why))
         return cli_misused(cli, &why);
@@ -111,6 +128,10 @@ int cmd_worker(Cli *cli)
         return cli_fail(cli, usage(NULL), "--slots must be 1 to %d", SLOTS_MAX);
     if (plan.lease_ms < 0)
         plan.lease_ms = LEASE_DEFAULT_MS;
+    if (!is_program(cli->args.operands[0]))
+        return cli_fail(cli, (Fault){ CLI_NO_COMMAND, "no_command", NULL },
+                        "there is no program \"%s\" that can be run",
+                        cli->args.operands[0]);
     char **command = MEM_ARRAY(char *, cli->args.operand_count + 1);
     memcpy(command, cli->args.operands, cli->args.operand_count * sizeof *command);
     plan.command = command;

@@ -19,7 +19,7 @@ const Topic help_topics[] = {
       "number of seconds, or ISO 8601 such as PT1H30M. Months and years have no fixed\n"
       "length and are refused.\n" },
     { "queries", "how jobs are chosen by ls and --match",
-      "Every term must hold; a minus before it turns it round; commas are alternatives.\n"
+      "Every term must hold; a leading minus negates it; commas are alternatives.\n"
       "  state:failed,rejected     deferred blocked ready held running paused halted\n"
       "                            retrying done failed rejected cancelled\n"
       "  type:mail.*  queue:default  tag:import  name:nightly  node:ID  id:ID\n"
