@@ -28,7 +28,8 @@ static Err config_rows(const char *data, ConfigRow *row, void *context, Error *w
     for (const Declared *at = config.declared; at; at = at->next) {
         Buf name = { 0 };
         Buf text = { 0 };
-        buf_printf(&name, "%s." SLICE_FMT, at->section->section, SLICE_ARG(at->name));
+        buf_printf(&name, "%s." SLICE_FMT, at->section->noun->section,
+                   SLICE_ARG(at->name));
         buf_add_slice(&text, at->text);
         row(context, buf_cstr(&name), buf_cstr(&text), at->place);
         buf_done(&name);

@@ -11,14 +11,13 @@
 #include "core/group.h"
 #include "core/node/drain.h"
 #include "core/operation.h"
-#include "core/tenant.h"
 #include "engine/processors.h"
-#include "model/alert_rule.h"
-#include "model/handler_json.h"
-#include "model/job_json.h"
-#include "model/queue_json.h"
-#include "model/resource_json.h"
-#include "model/schedule_json.h"
+#include "noun/alert_rule.h"
+#include "noun/handler.h"
+#include "noun/queue.h"
+#include "noun/resource.h"
+#include "noun/schedule.h"
+#include "noun/tenant.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -101,68 +100,10 @@ Slice audit_key(int64_t wall_ms, unsigned node, unsigned sequence,
 /* --- Definitions
  * --------------------------------------------------------------------- */
 
-static void show_handler(JsonOut *json, Slice key, Slice value)
-{
-    Handler handler;
-    (void)key;
-    if (handler_unpack(value, &handler))
-        return;
-    handler.env = (Slice){ NULL, 0 };
-    handler_members(json, &handler);
-}
-
-static void show_queue(JsonOut *json, Slice key, Slice value)
-{
-    QueueDef def;
-    if (queue_unpack(value, &def))
-        return;
-    def.name = key;
-    queue_members(json, &def, 0);
-}
-
-static void show_resource(JsonOut *json, Slice key, Slice value)
-{
-    ResourceDef def;
-    if (resource_unpack(value, &def))
-        return;
-    def.key = key;
-    resource_members(json, &def);
-}
-
-static void show_tenant(JsonOut *json, Slice key, Slice value)
-{
-    Tenant tenant;
-    (void)key;
-    if (tenant_unpack(value, &tenant))
-        return;
-    json_bool(json, "segregate_types", tenant.segregate_types);
-    json_int(json, "max_queued", (int64_t)tenant.max_queued);
-    json_int(json, "max_running", (int64_t)tenant.max_running);
-    json_int(json, "max_requests", (int64_t)tenant.max_requests);
-    json_int(json, "max_bytes", (int64_t)tenant.max_bytes);
-}
-
-static void show_schedule(JsonOut *json, Slice key, Slice value)
-{
-    Schedule schedule;
-    (void)key;
-    if (schedule_unpack(value, &schedule))
-        return;
-    json_text(json, "cron", schedule.cron);
-    json_text(json, "tz", schedule.tz);
-}
-
 static void show_setting(JsonOut *json, Slice key, Slice value)
 {
     (void)key;
     json_text(json, "value", value);
-}
-
-static void show_alert(JsonOut *json, Slice key, Slice value)
-{
-    AlertRule rule;
-    if (!alert_rule_unpack(value, &rule))
-        alert_rule_members(json, key, &rule);
 }
 
 static void show_token(JsonOut *json, Slice key, Slice value)
@@ -194,17 +135,6 @@ static void show_operation(JsonOut *json, Slice key, Slice value)
     json_cstr(json, "state", operation_state_name(operation.state));
 }
 
-static void show_slots(JsonOut *json, Slice key, Slice value)
-{
-    NodeSlots slots;
-    (void)key;
-    if (slots_unpack(value, &slots))
-        return;
-    if (slots.has_slots)
-        json_int(json, "slots", slots.slots);
-    pairs_json(json, "queues", slots.queues, true);
-}
-
 static void show_drain(JsonOut *json, Slice key, Slice value)
 {
     NodeDrain drain;
@@ -228,27 +158,26 @@ static void show_processor(JsonOut *json, Slice key, Slice value)
     json_int(json, "bytes", (int64_t)value.bytes);
 }
 
+/* Nouns are shown by their tables, without what is secret; the rest by hand. */
 static const struct Watched {
     const char *table;
     const char *kind;
     void (*show)(JsonOut *json, Slice key, Slice value);
 } watched[] = {
-    { HANDLER_TABLE, "handler", show_handler },
-    { QUEUE_TABLE, "queue", show_queue },
-    { RESOURCE_TABLE, "resource", show_resource },
-    { TENANT_TABLE, "tenant", show_tenant },
-    { SCHEDULE_TABLE, "schedule", show_schedule },
     { SETTINGS_TABLE, "setting", show_setting },
-    { ALERT_TABLE, "alert_rule", show_alert },
     { TOKEN_TABLE, "token", show_token },
     { GROUP_TABLE, "group", show_group },
     { OPERATION_TABLE, "operation", show_operation },
-    { SLOTS_TABLE, "node", show_slots },
     { DRAIN_TABLE, "node_drain", show_drain },
     { RETIRED_NODES_TABLE, "node_gone", show_gone },
     { PROCESSOR_TABLE, "processor", show_processor },
 };
 #define WATCHED (sizeof watched / sizeof *watched)
+
+static const Noun *const nouns[] = { &handler_noun, &queue_noun,    &resource_noun,
+                                     &tenant_noun,  &schedule_noun, &alert_rule_noun,
+                                     &slots_noun };
+#define NOUNS (sizeof nouns / sizeof *nouns)
 
 static const struct Watched *find(Slice table)
 {
@@ -258,11 +187,31 @@ static const struct Watched *find(Slice table)
     return NULL;
 }
 
+static const Noun *find_noun(Slice table)
+{
+    for (size_t i = 0; i < NOUNS; i++)
+        if (slice_is(table, nouns[i]->table))
+            return nouns[i];
+    return NULL;
+}
+
+static void show_noun(JsonOut *json, const Noun *noun, Slice key, Slice value)
+{
+    Arena arena = { 0 };
+    NounView view = { .noun = noun, .name = key, .audit = true };
+    void *object = arena_take(&arena, noun->bytes);
+    view.object = object;
+    if (!noun_unpack(value, noun, object))
+        noun_members(json, &view);
+    arena_done(&arena);
+}
+
 bool audit_watches(Slice table, const char **out_kind)
 {
     const struct Watched *found = find(table);
-    *out_kind = found ? found->kind : NULL;
-    return found != NULL;
+    const Noun *noun = find_noun(table);
+    *out_kind = found ? found->kind : noun ? noun->name : NULL;
+    return *out_kind != NULL;
 }
 
 bool audit_is_mark(Slice table, Slice value)
@@ -274,21 +223,29 @@ bool audit_is_mark(Slice table, Slice value)
 
 void audit_kinds(const char *out_words[AUDIT_KINDS_MAX + 1])
 {
-    static_assert(WATCHED < AUDIT_KINDS_MAX, "there is room for all and for jobs");
+    static_assert(WATCHED + NOUNS < AUDIT_KINDS_MAX,
+                  "there is room for all and for jobs");
+    size_t count = 0;
+    for (size_t i = 0; i < NOUNS; i++)
+        out_words[count++] = nouns[i]->name;
     for (size_t i = 0; i < WATCHED; i++)
-        out_words[i] = watched[i].kind;
-    out_words[WATCHED] = "job";
-    out_words[WATCHED + 1] = NULL;
+        out_words[count++] = watched[i].kind;
+    out_words[count++] = "job";
+    out_words[count] = NULL;
 }
 
 void audit_definition_json(Buf *out, Slice table, Slice key, Slice value)
 {
     const struct Watched *found = find(table);
+    const Noun *noun = find_noun(table);
     JsonOut json = { .out = out };
-    if (!found || !value.data)
+    if ((!found && !noun) || !value.data)
         return;
     json_object(&json, NULL);
-    found->show(&json, key, value);
+    if (noun)
+        show_noun(&json, noun, key, value);
+    else
+        found->show(&json, key, value);
     json_object_end(&json);
     if (out->bytes <= SHOWN_BYTES_MAX)
         return;

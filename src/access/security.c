@@ -5,7 +5,7 @@
 #include "config/settings.h"
 #include "core/node/node.h"
 #include "engine/processors.h"
-#include "model/alert_rule.h"
+#include "noun/alert_rule.h"
 
 typedef struct Loading {
     Security *security;

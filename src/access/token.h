@@ -10,7 +10,7 @@
 
 #include "access/scope.h"
 #include "base/json_out.h"
-#include "model/problem.h"
+#include "noun/problem.h"
 #include "json/json_in.h"
 
 #define TOKEN_TABLE        "token"

@@ -312,3 +312,12 @@ void api_reply_job(Exchange *exchange, Call *call)
     job_json(&json, NULL, &call->job);
     exchange_reply_json(exchange, 200);
 }
+
+void states_json(JsonOut *json, const char *key, const uint64_t *states, bool all)
+{
+    json_object(json, key);
+    for (unsigned i = 0; i < JOB_STATES; i++)
+        if (all || states[i])
+            json_int(json, state_name((JobState)i), (int64_t)states[i]);
+    json_object_end(json);
+}

@@ -73,4 +73,7 @@ void api_created(Exchange *exchange, const char *things, Slice name);
 /* 200 with the bare job: the last step of many handlers. */
 void api_reply_job(Exchange *exchange, Call *call);
 
+/* Numbers of jobs by state; only those above 0 unless all are wanted. */
+void states_json(JsonOut *json, const char *key, const uint64_t *states, bool all);
+
 #endif

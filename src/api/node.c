@@ -10,7 +10,7 @@
 #include "config/settings.h"
 #include "http/http.h"
 #include "intake/settings_xml.h"
-#include "model/resource_json.h"
+#include "noun/resource.h"
 #include "watch/alerts.h"
 #include "watch/metrics.h"
 
@@ -270,15 +270,6 @@ static void look_at_numbers(Call *call, Daemon *daemon)
     numbers->totals = metrics_totals(daemon_metrics(daemon));
     numbers->unfinished = metrics_unfinished(daemon_metrics(daemon));
     numbers->node = node_facts(daemon_node(daemon));
-}
-
-static void states_json(JsonOut *json, const char *key, const uint64_t *states, bool all)
-{
-    json_object(json, key);
-    for (unsigned i = 0; i < JOB_STATES; i++)
-        if (all || states[i])
-            json_int(json, state_name((JobState)i), (int64_t)states[i]);
-    json_object_end(json);
 }
 
 static void close_queue(Numbers *numbers)

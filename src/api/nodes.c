@@ -10,7 +10,7 @@
 #include "cluster/retired_nodes.h"
 #include "core/dispatch/reasons.h"
 #include "core/node/drain.h"
-#include "model/queue_json.h"
+#include "noun/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -548,11 +548,16 @@ static void slots_defined(Exchange *exchange, Call *call)
 static void slots_found(Exchange *exchange, Call *call)
 {
     Nodes *nodes = exchange->state;
-    Problem why;
+    Problem why = { 0 };
     if (!found(exchange, call))
         return;
     NodeSlots slots = node_of(nodes, nodes->sought)->slots;
-    if (slots_read(nodes->body, &exchange->arena, &slots, &why)) {
+    NounIn in = { .noun = &slots_noun,
+                  .object = &slots,
+                  .arena = &exchange->arena,
+                  .why = &why,
+                  .patch = true };
+    if (noun_read(&in, nodes->body)) {
         exchange_problem(exchange, &why);
         return;
     }

@@ -5,8 +5,13 @@
 
 #include "api/routes.h"
 #include "config/settings.h"
-#include "model/handler_json.h"
-#include "model/schedule_json.h"
+#include "model/job_json.h"
+#include "noun/alert_rule.h"
+#include "noun/handler.h"
+#include "noun/queue.h"
+#include "noun/resource.h"
+#include "noun/schedule.h"
+#include "noun/tenant.h"
 
 #include <stdio.h>
 
@@ -160,10 +165,6 @@ static const Shape shapes[] = {
                 ",\"tries\":" NUMBER ",\"created_at\":" STRING ",\"next_try_at\":" STRING0
                 ",\"error\":" STRING0 ",\"body\":{\"type\":\"object\"}}}" },
     { "NoticeList", LIST_OF("Notice") },
-    { "AlertRule",
-      "{\"type\":\"object\",\"required\":[\"when\"],\"properties\":{\"name\":" STRING
-      ",\"when\":" STRING ",\"to\":{\"type\":[\"string\",\"array\"]},"
-      "\"declared\":" BOOL "}}" },
     { "AlertRuleList", LIST_OF("AlertRule") },
     { "Controller",
       "{\"type\":\"object\",\"properties\":{\"version\":" NUMBER ",\"timestamp\":{"
@@ -206,15 +207,6 @@ static const Shape shapes[] = {
       "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"removed\":" BOOL "}}" },
     { "HandlerBody", "{\"type\":\"string\",\"description\":\"the handler's body; or, as "
                      "application/json, the handler object\"}" },
-    { "Tenant",
-      "{\"type\":\"object\",\"properties\":{\"name\":" STRING ",\"segregate_types\":" BOOL
-      ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER ",\"max_requests\":" NUMBER
-      ",\"max_bytes\":" NUMBER ",\"stored_bytes\":" NUMBER
-      ",\"created_at\":{\"type\":[\"string\",\"null\"]},\"declared\":" BOOL
-      ",\"jobs\":" COUNTS "}}" },
-    { "NewTenant", "{\"type\":\"object\",\"properties\":{\"segregate_types\":" BOOL
-                   ",\"max_queued\":" NUMBER ",\"max_running\":" NUMBER
-                   ",\"max_requests\":" NUMBER ",\"max_bytes\":" NUMBER "}}" },
     { "TenantList", LIST_OF("Tenant") },
     { "ConfigValues", "{\"type\":\"object\",\"additionalProperties\":{\"type\":"
                       "\"object\",\"properties\":{"
@@ -290,22 +282,6 @@ static const Shape shapes[] = {
       "\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"id\":" STRING
       ",\"status\":{\"type\":\"string\",\"enum\":[\"ok\",\"lost\",\"cancel\",\"late\"]}"
       "}}}}}" },
-#define QUEUE_FIELDS                                                                     \
-    "\"paused\":" BOOL ",\"pause_reason\":" STRING0 ",\"paused_until\":" STRING0         \
-    ",\"slots\":" NUMBER0 ",\"priority_min\":" NUMBER0 ",\"priority_max\":" NUMBER0      \
-    ",\"default_priority\":" NUMBER0                                                     \
-    ",\"policy\":{\"type\":\"string\",\"enum\":[\"fair\",\"skip\",\"backfill\"]}"        \
-    ",\"resources\":{\"type\":\"array\",\"items\":" STRING "}"                           \
-    ",\"rate\":{\"type\":[\"object\",\"string\",\"null\"],\"properties\":{"              \
-    "\"jobs\":" NUMBER ",\"per\":" STRING                                                \
-    "}},\"aging\":{\"type\":\"number\"},\"nice\":" BOOL
-    { "NewQueue",
-      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" QUEUE_FIELDS
-      "}}" },
-    { "Queue",
-      "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING ",\"name\":" STRING
-      "," QUEUE_FIELDS ",\"defined\":" BOOL ",\"declared\":" BOOL ",\"jobs\":" COUNTS
-      ",\"running\":" NUMBER ",\"head_wait_ms\":" NUMBER0 "}}" },
     { "QueueList", LIST_OF("Queue") },
     { "QueueRemoved", "{\"type\":\"object\",\"properties\":{\"tenant\":" STRING
                       ",\"name\":" STRING ",\"removed\":" BOOL "}}" },
@@ -314,24 +290,9 @@ static const Shape shapes[] = {
       ",\"cleared\":" NUMBER ",\"operation\":" STRING0 "}}" },
     { "Pause", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                "\"reason\":" STRING ",\"for\":{\"type\":[\"string\",\"number\"]}}}" },
-#define RESOURCE_FIELDS                                                                  \
-    "\"kind\":{\"type\":\"string\",\"enum\":[\"quantity\",\"discrete\",\"highlander\"]}" \
-    ","                                                                                  \
-    "\"scope\":{\"type\":\"string\",\"enum\":[\"node\",\"cluster\"]},"                   \
-    "\"quantity\":" NUMBER ",\"list\":{\"type\":\"array\",\"items\":" STRING             \
-    "},\"consumption\":" NUMBER
-    { "NewResource", "{\"description\":\"or with the long names of JQM's parameters\","
-                     "\"type\":\"object\",\"properties\":{" RESOURCE_FIELDS "}}" },
-    { "Resource", "{\"type\":\"object\",\"properties\":{\"key\":" STRING
-                  "," RESOURCE_FIELDS ",\"declared\":" BOOL ",\"in_use\":" NUMBER
-                  ",\"free\":" NUMBER0 ",\"waiting\":" NUMBER
-                  ",\"holders\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}" },
     { "ResourceList", LIST_OF("Resource") },
     { "ResourceRemoved",
       "{\"type\":\"object\",\"properties\":{\"key\":" STRING ",\"removed\":" BOOL "}}" },
-    { "NodeSlots", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-                   "\"slots\":" NUMBER0 ",\"queues\":{\"type\":[\"object\",\"null\"],"
-                   "\"additionalProperties\":" NUMBER0 "}}}" },
     { "NodeDrain", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                    "\"reason\":" STRING "}}" },
     { "Nothing", "{\"type\":\"object\",\"additionalProperties\":false}" },
@@ -625,7 +586,7 @@ static const JobField *job_field(size_t index)
     return index < count ? &fields[index] : NULL;
 }
 
-/* Of a job or a handler; `sent`: only what a client may say. */
+/* Of a job; `sent`: only what a client may say. */
 static void fields_schema(JsonOut *json, const char *name, bool sent,
                           const JobField *(*field_at)(size_t index))
 {
@@ -640,6 +601,66 @@ static void fields_schema(JsonOut *json, const char *name, bool sent,
             field_json(json, field, !sent && !field->client);
     json_object_end(json);
     json_object_end(json);
+}
+
+/* --- Nouns -------------------------------------------------------------------------
+ */
+
+static const struct {
+    const Noun *noun;
+    const char *shown; /* NULL: by the route's own shape */
+    const char *sent;
+    const char *patch;
+} nouns[] = {
+    { &alert_rule_noun, "AlertRule", "NewAlertRule", "AlertRulePatch" },
+    { &handler_noun, "Handler", "NewHandler", "HandlerPatch" },
+    { &queue_noun, "Queue", "NewQueue", "QueuePatch" },
+    { &resource_noun, "Resource", "NewResource", "ResourcePatch" },
+    { &schedule_noun, "Schedule", "NewSchedule", "SchedulePatch" },
+    { &slots_noun, NULL, NULL, "NodeSlots" },
+    { &tenant_noun, "Tenant", "NewTenant", "TenantPatch" },
+};
+
+/* A schedule also has the fields of the jobs that it adds. */
+static void added_properties(JsonOut *json)
+{
+    static const char *const others[] = { "tenant", "name",  "run_at", "delay",
+                                          "held",   "after", NULL };
+    static const JobField name = { "job_name", true, "\"type\":[\"string\",\"null\"]",
+                                   "the name of its jobs" };
+    size_t count;
+    const JobField *fields = job_fields(&count);
+    field_json(json, &name, false);
+    for (size_t i = 0; i < count; i++) {
+        bool other = !fields[i].client;
+        for (size_t k = 0; others[k] && !other; k++)
+            other = strcmp(fields[i].name, others[k]) == 0;
+        if (!other)
+            field_json(json, &fields[i], false);
+    }
+}
+
+static void one_schema(JsonOut *json, const char *name, const Noun *noun, NounSchema what)
+{
+    if (!name)
+        return;
+    json_object(json, name);
+    noun_schema_head(json, noun, what);
+    json_object(json, "properties");
+    noun_properties(json, noun, what);
+    if (noun == &schedule_noun)
+        added_properties(json);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void nouns_schemas(JsonOut *json)
+{
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+        one_schema(json, nouns[i].shown, nouns[i].noun, SCHEMA_SHOWN);
+        one_schema(json, nouns[i].sent, nouns[i].noun, SCHEMA_SENT);
+        one_schema(json, nouns[i].patch, nouns[i].noun, SCHEMA_PATCH);
+    }
 }
 
 static void patch_schema(JsonOut *json)
@@ -732,10 +753,7 @@ void openapi_write(Buf *out)
     json_object(&json, "schemas");
     fields_schema(&json, "Job", false, job_field);
     fields_schema(&json, "NewJob", true, job_field);
-    fields_schema(&json, "Handler", false, handler_field);
-    fields_schema(&json, "NewHandler", true, handler_field);
-    fields_schema(&json, "Schedule", false, schedule_field);
-    fields_schema(&json, "NewSchedule", true, schedule_field);
+    nouns_schemas(&json);
     patch_schema(&json);
     config_schema(&json);
     problem_schema(&json);

@@ -241,10 +241,13 @@ void api_processor_signal(Exchange *exchange)
 static void kept(Exchange *exchange, Call *call)
 {
     const Request *request = exchange->state;
-    if (call->err)
+    if (call->err) {
         exchange_failed(exchange, call);
-    else
-        reply_order(exchange, request->order.created ? 201 : 200);
+        return;
+    }
+    if (request->order.created)
+        api_created(exchange, "processors", request->order.name);
+    reply_order(exchange, request->order.created ? 201 : 200);
 }
 
 static void made(Exchange *exchange, Call *call)

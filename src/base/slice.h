@@ -72,6 +72,15 @@ static inline Slice slice_cut(Slice *rest, char separator)
     return head;
 }
 
+/* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
+static inline bool list_next(Slice *rest, Slice *out_item)
+{
+    if (!rest->bytes)
+        return false;
+    *out_item = slice_cut(rest, '\0');
+    return true;
+}
+
 static inline Slice slice_copy(Arena *arena, Slice a)
 {
     return a.bytes ? (Slice){ arena_copy(arena, a.data, a.bytes), a.bytes }

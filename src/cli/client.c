@@ -217,6 +217,8 @@ static struct curl_slist *headers_of(const Client *client, const Request *reques
         buf_printf(&line, "Idempotency-Key: %s", request->key);
         list = curl_slist_append(list, buf_cstr(&line));
     }
+    if (request && request->only_new)
+        list = curl_slist_append(list, "If-None-Match: *");
     if (request && request->accept) {
         buf_clear(&line);
         buf_printf(&line, "Accept: %s", request->accept);

@@ -41,6 +41,7 @@ typedef struct Request {
     const char *content_type; /* of the body; NULL: JSON */
     const char *accept;       /* what the answer should be; NULL: JSON */
     const char *key;          /* Idempotency-Key, or NULL */
+    bool only_new;            /* refused if there is one already */
     Slice body;
     int64_t timeout_ms; /* 0: the default */
 } Request;

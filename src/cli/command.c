@@ -287,8 +287,8 @@ const Command commands[] = {
                    "pawl handler rollback resize",
         .detail =
             "Each set makes a new version, which jobs that start from then on use; jobs "
-            "that run keep theirs. What the options leave out has its default. The "
-            "payload is on the job's standard input.\n"
+            "that run keep theirs. What is not named stays, the body too; a new one has "
+            "defaults for it. The payload is on the job's standard input.\n"
             "VERB is get, rm, versions, enable, disable (its jobs wait), test TYPE "
             "[PAYLOAD | -]: one run with this payload, nothing is kept; or rollback TYPE "
             "[VERSION]: an older version becomes the newest one, the one before if none "
@@ -341,7 +341,7 @@ const Command commands[] = {
     {
         .name = "schedule",
         .summary = "jobs that are added by the clock",
-        .usage = "ls | add NAME --cron TIMES [-- CMD ARG...] | VERB NAME",
+        .usage = "ls | add NAME --cron TIMES [-- CMD] | set NAME | VERB NAME",
         .example = "pawl schedule add nightly --cron '30 2 * * 1-5' --type etl\n"
                    "pawl schedule add tidy --cron @daily --tz Europe/Paris -- ./tidy.sh\n"
                    "pawl schedule preview nightly",
@@ -350,11 +350,13 @@ const Command commands[] = {
             "@hourly, @daily, @weekly, @monthly, @yearly, or @every DURATION. Each "
             "planned time adds one job, which shows the schedule's name (pawl ls "
             "schedule:NAME).\n"
+            "add refuses a name that is there already; set changes what its options "
+            "name and leaves the rest.\n"
             "VERB is show, rm, pause, resume, trigger (add its job now) or preview.",
         .options = { schedule_options },
         .need = NEED_SERVER,
         .operand = OPERAND_WORDS,
-        .operand_words = "ls show add rm pause resume trigger preview",
+        .operand_words = "ls show add set rm pause resume trigger preview",
         .run = cmd_schedule,
     },
     {
@@ -386,8 +388,9 @@ const Command commands[] = {
         .detail =
             "A job names what it needs with --resource KEY=N; a queue can charge all "
             "its jobs. What does not fit waits. Items of a list are given to jobs by "
-            "name, in PAWL_RESOURCE_KEY_ITEMS. Changes take effect at once and take "
-            "nothing from jobs that run.",
+            "name, in PAWL_RESOURCE_KEY_ITEMS. set changes what its options name and "
+            "leaves the rest; changes take effect at once and take nothing from jobs "
+            "that run.",
         .options = { resource_options },
         .need = NEED_SERVER,
         .operand = OPERAND_WORDS,

@@ -6,6 +6,9 @@
 
 #include "base/text.h"
 #include "base/times.h"
+#include "cli/commands/noun_options.h"
+#include "noun/handler.h"
+#include "noun/schedule.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,18 +97,18 @@ Err describe_due(const Args *args, int64_t now_ms, int64_t *out_ms, Error *why)
 }
 
 /* What the options still have to say: not what `except` says itself. */
-typedef struct Fields {
+typedef struct Asked {
     Cli *cli;
     const Doc *except;
     JsonOut *json;
-} Fields;
+} Asked;
 
-static bool asked(const Fields *fields, const char *option, const char *field)
+static bool asked(const Asked *fields, const char *option, const char *field)
 {
     return args_flag(&fields->cli->args, option) && !doc_get(fields->except, field);
 }
 
-static Err add_due(const Fields *fields, int64_t now_ms, Error *why)
+static Err add_due(const Asked *fields, int64_t now_ms, Error *why)
 {
     int64_t due_ms = 0;
     Err err = describe_due(&fields->cli->args, now_ms, &due_ms, why);
@@ -120,8 +123,7 @@ static Err add_due(const Fields *fields, int64_t now_ms, Error *why)
     return ERR_OK;
 }
 
-static Err add_int(const Fields *fields, const char *option, const char *field,
-                   Error *why)
+static Err add_int(const Asked *fields, const char *option, const char *field, Error *why)
 {
     int64_t value;
     Err err = args_int(&fields->cli->args, option, 0, &value, why);
@@ -130,7 +132,7 @@ static Err add_int(const Fields *fields, const char *option, const char *field,
     return err;
 }
 
-static Err add_duration(const Fields *fields, const char *option, const char *field,
+static Err add_duration(const Asked *fields, const char *option, const char *field,
                         Error *why)
 {
     int64_t value_ms;
@@ -140,19 +142,19 @@ static Err add_duration(const Fields *fields, const char *option, const char *fi
     return err;
 }
 
-static void add_text(const Fields *fields, const char *option, const char *field)
+static void add_text(const Asked *fields, const char *option, const char *field)
 {
     if (asked(fields, option, field))
         json_cstr(fields->json, field, args_value(&fields->cli->args, option));
 }
 
-static void add_flag(const Fields *fields, const char *option)
+static void add_flag(const Asked *fields, const char *option)
 {
     if (asked(fields, option, option))
         json_bool(fields->json, option, true);
 }
 
-static void add_tags(const Fields *fields)
+static void add_tags(const Asked *fields)
 {
     const char *tag;
     if (!asked(fields, "tag", "tags"))
@@ -163,46 +165,16 @@ static void add_tags(const Fields *fields)
     json_array_end(fields->json);
 }
 
-/* NAME=VALUE pairs as an object; a name that stands twice has its last value. */
-static Err add_pairs(const Fields *fields, const char *option, const char *field,
+static Err add_pairs(const Asked *fields, const char *option, const char *name,
                      bool numbers, Error *why)
 {
-    const Args *args = &fields->cli->args;
-    const char *pair;
-    if (!asked(fields, option, field))
+    const Field field = { .name = name, .type = numbers ? AS_AMOUNTS : AS_PAIRS };
+    if (!asked(fields, option, name))
         return ERR_OK;
-    json_object(fields->json, field);
-    for (size_t at = 0; (pair = args_next(args, option, &at));) {
-        Slice value = slice_text(pair);
-        Slice name = slice_cut(&value, '=');
-        int64_t number = 1;
-        if (!name.bytes || (!numbers && !value.data))
-            return error_set(why, ERR_INVALID, "--%s %s: write NAME=%s", option, pair,
-                             numbers ? "N" : "VALUE");
-        bool again = false;
-        const char *other;
-        for (size_t later = at; (other = args_next(args, option, &later));) {
-            Slice rest = slice_text(other);
-            again = again || slice_equal(slice_cut(&rest, '='), name);
-        }
-        if (again)
-            continue;
-        if (numbers && value.data && int_parse(value, &number))
-            return error_set(why, ERR_INVALID, "--%s %s: \"%s\" is not a whole number",
-                             option, pair, value.data);
-        if (numbers) {
-            Arena arena = { 0 };
-            json_int(fields->json, slice_cstr(&arena, name), number);
-            arena_done(&arena);
-        } else {
-            json_text_key(fields->json, name, value);
-        }
-    }
-    json_object_end(fields->json);
-    return ERR_OK;
+    return options_pairs(&fields->cli->args, option, &field, fields->json, why);
 }
 
-static Err add_unique(const Fields *fields, Error *why)
+static Err add_unique(const Asked *fields, Error *why)
 {
     const char *on_conflict = args_value(&fields->cli->args, "on-conflict");
     if (on_conflict && !args_flag(&fields->cli->args, "unique"))
@@ -218,7 +190,7 @@ static Err add_unique(const Fields *fields, Error *why)
 }
 
 /* ID, ID:ok, ID:any or ID:fail. */
-static int add_after_item(const Fields *fields, Slice item)
+static int add_after_item(const Asked *fields, Slice item)
 {
     Slice on = item;
     Slice id = slice_cut(&on, ':');
@@ -239,7 +211,7 @@ static int add_after_item(const Fields *fields, Slice item)
     return CLI_DONE;
 }
 
-static int add_after(const Fields *fields)
+static int add_after(const Asked *fields)
 {
     const char *list;
     int code = CLI_DONE;
@@ -255,24 +227,11 @@ static int add_after(const Fields *fields)
     return code;
 }
 
-/* JSON holds no other text; file names stay here and may be anything. */
-static Err check_text(const Args *args, Error *why)
-{
-    for (size_t i = 0; i < args->given_count; i++) {
-        const Given *given = &args->given[i];
-        if (given->value && strcmp(given->option->value, "FILE") != 0 &&
-            !utf8_valid(slice_text(given->value)))
-            return error_set(why, ERR_INVALID, "--%s: the value is not UTF-8",
-                             given->option->name);
-    }
-    return ERR_OK;
-}
-
 int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
 {
-    Fields fields = { cli, except, json };
+    Asked fields = { cli, except, json };
     Error why;
-    Err err = check_text(&cli->args, &why);
+    Err err = options_check(&cli->args, &why);
     if (!err)
         err = add_int(&fields, "priority", "priority", &why);
     if (!err)
@@ -306,13 +265,12 @@ int describe_options(Cli *cli, int64_t now_ms, const Doc *except, JsonOut *json)
 int describe_schedule(Cli *cli, JsonOut *json)
 {
     static const char *const texts[][2] = {
-        { "cron", "cron" },         { "tz", "tz" },       { "missed", "missed" },
-        { "overlap", "overlap" },   { "queue", "queue" }, { "job-name", "job_name" },
-        { "on-error", "on_error" }, { "then", "then" },   { "user", "user" },
+        { "queue", "queue" }, { "job-name", "job_name" }, { "on-error", "on_error" },
+        { "then", "then" },   { "user", "user" },
     };
-    Fields fields = { cli, NULL, json };
+    Asked fields = { cli, NULL, json };
     Error why;
-    Err err = check_text(&cli->args, &why);
+    Err err = options_check(&cli->args, &why);
     if (!err)
         err = add_int(&fields, "priority", "priority", &why);
     if (!err)
@@ -329,50 +287,19 @@ int describe_schedule(Cli *cli, JsonOut *json)
         return cli_misused(cli, &why);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_text(&fields, texts[i][0], texts[i][1]);
-    add_flag(&fields, "paused");
     add_tags(&fields);
-    return CLI_DONE;
+    return noun_options(cli, &schedule_noun, json);
 }
 
 int describe_handler(Cli *cli, JsonOut *json)
 {
-    Fields fields = { cli, NULL, json };
-    Error why;
-    Err err = check_text(&cli->args, &why);
-    if (!err)
-        err = add_int(&fields, "priority", "priority", &why);
-    if (!err)
-        err = add_int(&fields, "retries", "max_retries", &why);
-    if (!err)
-        err = add_duration(&fields, "retry-delay", "retry_delay", &why);
-    if (!err)
-        err = add_duration(&fields, "max-run-time", "max_run_time", &why);
-    if (!err)
-        err = add_duration(&fields, "service-time", "service_time", &why);
-    if (!err)
-        err = add_pairs(&fields, "env", "env", false, &why);
-    if (!err)
-        err = add_pairs(&fields, "exit-map", "exit_map", true, &why);
-    if (!err)
-        err = add_pairs(&fields, "header", "headers", false, &why);
-    if (!err)
-        err = add_pairs(&fields, "resource", "resources", true, &why);
-    if (err)
-        return cli_misused(cli, &why);
-    add_text(&fields, "lang", "lang");
-    add_text(&fields, "queue", "queue");
-    add_text(&fields, "retry-window", "retry_window");
-    add_text(&fields, "cwd", "cwd");
-    add_text(&fields, "then", "then");
-    add_text(&fields, "on-error", "on_error");
+    int code = noun_options(cli, &handler_noun, json);
+    if (code)
+        return code;
     if (args_flag(&cli->args, "immediate-children"))
         json_cstr(json, "children", "immediate");
     if (args_flag(&cli->args, "no-result"))
         json_bool(json, "keep_result", false);
-    if (args_flag(&cli->args, "keep-state"))
-        json_bool(json, "keep_state", true);
-    add_flag(&fields, "files");
-    add_flag(&fields, "highlander");
     if (args_flag(&cli->args, "disabled"))
         json_bool(json, "enabled", false);
     return CLI_DONE;

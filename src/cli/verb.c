@@ -37,7 +37,8 @@ int verb_run(Cli *cli, const VerbSet *set)
                             cli->args.operands[verb->words_max]);
         if (verb->run)
             return verb->run(cli);
-        return verb_call(cli, set, &(VerbCall){ verb->method, verb->rest, { NULL, 0 } });
+        return verb_call(cli, set,
+                         &(VerbCall){ .method = verb->method, .rest = verb->rest });
     }
     const char *nearest = nearest_word(slice_text(name), names);
     if (nearest)
@@ -53,22 +54,32 @@ void verb_path(Buf *out, const Cli *cli, const VerbSet *set, const char *rest)
     buf_add_text(out, rest);
 }
 
+int verb_answer(Cli *cli, const VerbSet *set, const Response *response)
+{
+    Doc *answer = NULL;
+    if (response->status < 200 || response->status > 299)
+        return cli_fail_response(cli, response);
+    if (cli->json)
+        cli_print_json(buf_slice(&response->body));
+    else if (!doc_parse(buf_slice(&response->body), &answer, NULL))
+        set->say(cli, answer);
+    if (answer)
+        doc_free(answer);
+    return CLI_DONE;
+}
+
 int verb_call(Cli *cli, const VerbSet *set, const VerbCall *call)
 {
     Buf path = { 0 };
     Response response = { 0 };
-    Doc *answer = NULL;
     verb_path(&path, cli, set, call->rest);
     Request request = { .method = call->method,
                         .path = buf_cstr(&path),
-                        .body = call->body };
+                        .body = call->body,
+                        .only_new = call->only_new };
     int code = cli_call(cli, &request, &response);
-    if (!code && cli->json)
-        cli_print_json(buf_slice(&response.body));
-    else if (!code && !doc_parse(buf_slice(&response.body), &answer, NULL))
-        set->say(cli, answer);
-    if (answer)
-        doc_free(answer);
+    if (!code)
+        code = verb_answer(cli, set, &response);
     response_done(&response);
     buf_done(&path);
     return code;

@@ -39,8 +39,12 @@ typedef struct VerbCall {
     const char *method;
     const char *rest;
     Slice body;
+    bool only_new; /* refused if there is one of this name already */
 } VerbCall;
 int verb_call(Cli *cli, const VerbSet *set, const VerbCall *call);
+
+/* Says what an answer tells, or that it is a failure. */
+int verb_answer(Cli *cli, const VerbSet *set, const Response *response);
 
 /* Tells every field of an answer that is not null, one in a line. */
 void verb_fields(const Cli *cli, const Doc *thing);

@@ -5,22 +5,13 @@
 #include "base/text.h"
 #include "base/times.h"
 #include "engine/processors.h"
-#include "model/alert_rule.h"
 #include "model/handler_json.h"
-#include "model/queue_json.h"
-#include "model/resource_json.h"
 #include "model/schedule_json.h"
-#include "model/tenant_read.h"
+#include "noun/alert_rule.h"
+#include "noun/queue.h"
+#include "noun/resource.h"
+#include "noun/tenant.h"
 #include "pipeline/forward/plan.h"
-
-static Err read_tenant(Declaring *in, Buf *out_value)
-{
-    Tenant tenant;
-    Err err = tenant_read(in->object, &tenant, &in->why);
-    if (!err)
-        tenant_pack(out_value, &tenant);
-    return err;
-}
 
 static Err keep_plan(Declaring *in, Err err, const PlanFault *fault, const Plan *plan,
                      Buf *out_value)
@@ -37,93 +28,87 @@ static Err keep_plan(Declaring *in, Err err, const PlanFault *fault, const Plan 
     return ERR_OK;
 }
 
-static Err read_processor(Declaring *in, Buf *out_value)
+static Err read_processor(const Noun *noun, Declaring *in, Buf *out_value)
 {
+    (void)noun;
     Plan plan;
     PlanFault fault = { 0 };
     Err err = plan_read(in->object, in->name, in->arena, &plan, &fault);
     return keep_plan(in, err, &fault, &plan, out_value);
 }
 
-static Err read_broker(Declaring *in, Buf *out_value)
+static Err read_broker(const Noun *noun, Declaring *in, Buf *out_value)
 {
+    (void)noun;
     Plan plan;
     PlanFault fault = { 0 };
     Err err = plan_read_broker(in->object, in->name, in->arena, &plan, &fault);
     return keep_plan(in, err, &fault, &plan, out_value);
 }
 
-static Err read_handler(Declaring *in, Buf *out_value)
-{
-    JobRules rules = { .tenant = in->tenant, .wall_ms = clock_now().wall_ms };
-    HandlerReader reader = { .job = { .rules = &rules, .arena = in->arena } };
-    reader.handler.tenant = in->tenant;
-    reader.handler.type = in->name;
-    handler_read_begin(&reader);
-    Err err = handler_read(&reader, in->object);
-    if (!err)
-        err = handler_read_end(&reader);
-    if (err)
-        in->why = reader.job.why;
-    else
-        handler_pack(out_value, &reader.handler);
-    return err;
-}
-
 #define SCHEDULE_PAYLOAD_MAX (1 << 20) /* it stands in a file */
 
-static Err read_schedule(Declaring *in, Buf *out_value)
+static Err read_schedule(NounIn *in, const JsonIn *object)
 {
     JobRules rules = { .tenant = in->tenant,
                        .wall_ms = clock_now().wall_ms,
                        .payload_bytes_max = SCHEDULE_PAYLOAD_MAX };
-    ScheduleReader reader = { .name = in->name,
-                              .job = { .rules = &rules, .arena = in->arena } };
-    Err err = schedule_read(&reader, in->object);
-    if (err)
-        in->why = reader.job.why;
-    else
-        schedule_pack(out_value, &reader.schedule);
+    return schedule_read(in, object, &rules);
+}
+
+/* Nouns that need more than their table. */
+static const struct {
+    const Noun *noun;
+    Err (*read)(NounIn *in, const JsonIn *object);
+} readers[] = {
+    { &handler_noun, handler_read },
+    { &schedule_noun, read_schedule },
+};
+
+static Err read_object(NounIn *in, const JsonIn *object)
+{
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (readers[i].noun == in->noun)
+            return readers[i].read(in, object);
+    return noun_read(in, object);
+}
+
+static Err read_definition(const Noun *noun, Declaring *in, Buf *out_value)
+{
+    NounIn read = { .noun = noun,
+                    .object = arena_take(in->arena, noun->bytes),
+                    .tenant = in->tenant,
+                    .name = in->name,
+                    .arena = in->arena,
+                    .why = &in->why };
+    Err err = read_object(&read, in->object);
+    if (!err)
+        noun_pack(out_value, noun, read.object);
     return err;
 }
 
-static Err read_queue(Declaring *in, Buf *out_value)
-{
-    QueueDef def = { .tenant = in->tenant, .name = in->name };
-    Err err = queue_read(in->object, in->arena, &def, &in->why);
-    if (!err)
-        queue_pack(out_value, &def);
-    return err;
-}
-
-static Err read_resource(Declaring *in, Buf *out_value)
-{
-    ResourceDef def;
-    Err err = resource_read(in->object, in->name, in->arena, &def, &in->why);
-    if (!err)
-        resource_pack(out_value, &def);
-    return err;
-}
-
-static Err read_alert(Declaring *in, Buf *out_value)
-{
-    AlertRule rule;
-    Err err = alert_rule_read(in->object, in->name, in->arena, &rule, &in->why);
-    if (!err)
-        alert_rule_pack(out_value, &rule);
-    return err;
-}
+/* Plans are kept as JSON texts: the pipeline has their fields. */
+static const Noun processor_noun = { .name = "processor",
+                                     .section = "processors",
+                                     .table = PROCESSOR_TABLE,
+                                     .name_valid = name_valid,
+                                     .own = true };
+static const Noun broker_noun = { .name = "broker",
+                                  .section = "brokers",
+                                  .table = BROKER_TABLE,
+                                  .name_valid = name_valid,
+                                  .own = true };
 
 static const DeclareSection rows[] = {
-    { "tenants", TENANT_TABLE, false, tenant_name_valid, read_tenant, false },
-    { "resources", RESOURCE_TABLE, false, name_valid, read_resource, false },
-    { "queues", QUEUE_TABLE, true, queue_name_valid, read_queue, false },
-    { "handlers", HANDLER_TABLE, true, name_valid, read_handler, false },
-    { "schedules", SCHEDULE_TABLE, true, name_valid, read_schedule, false },
-    { "processors", PROCESSOR_TABLE, false, name_valid, read_processor, true },
-    { "brokers", BROKER_TABLE, false, name_valid, read_broker, true },
-    { "alerts", ALERT_TABLE, true, name_valid, read_alert, false },
-    { NULL, NULL, false, NULL, NULL, false },
+    { &tenant_noun, read_definition },
+    { &resource_noun, read_definition },
+    { &queue_noun, read_definition },
+    { &handler_noun, read_definition },
+    { &schedule_noun, read_definition },
+    { &processor_noun, read_processor },
+    { &broker_noun, read_broker },
+    { &alert_rule_noun, read_definition },
+    { NULL, NULL },
 };
 
 const DeclareSection *declare_sections(void)

@@ -9,8 +9,7 @@
 #define CONFIG_DECLARE_H
 
 #include "base/buf.h"
-#include "model/problem.h"
-#include "json/json_in.h"
+#include "noun/noun.h"
 
 /* One item on its way from the file into a definition. */
 typedef struct Declaring {
@@ -22,17 +21,13 @@ typedef struct Declaring {
 } Declaring;
 
 typedef struct DeclareSection {
-    const char *section;            /* in the file */
-    const char *table;              /* of the definitions */
-    bool tenants;                   /* an item may name its tenant (else: default) */
-    bool (*name_valid)(Slice name); /* of base/text.h */
-    Err (*read)(Declaring *,
-                Buf *); /* adds the packed value of an EVENT_DEFINE; never nothing */
-    bool own; /* of the node that has the file, not of all that share its store */
+    const Noun *noun; /* its section, its table, how its names are checked */
+    /* Adds the packed value of an EVENT_DEFINE; never nothing. */
+    Err (*read)(const Noun *noun, Declaring *, Buf *);
 } DeclareSection;
 
 /* What this version can declare, in the order in which it is applied; ended by a row
- * without a section. */
+ * without a noun. */
 const DeclareSection *declare_sections(void);
 
 /* NULL: no such section. `sections` as declare_sections() gives them, or NULL. */

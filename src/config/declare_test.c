@@ -21,7 +21,7 @@ static Err read_text(const char *section, const char *json, Arena *arena, Buf *o
     const DeclareSection *row =
         declare_section_find(declare_sections(), slice_text(section));
     assert_non_null(row);
-    return row->read(in, out);
+    return row->read(row->noun, in, out);
 }
 
 static void a_handler_is_what_the_api_would_make_of_it(void **state)

@@ -13,8 +13,8 @@
 
 const DeclareSection *declare_section_find(const DeclareSection *sections, Slice name)
 {
-    for (const DeclareSection *at = sections; at && at->section; at++)
-        if (slice_is(name, at->section))
+    for (const DeclareSection *at = sections; at && at->noun; at++)
+        if (slice_is(name, at->noun->section))
             return at;
     return NULL;
 }
@@ -32,7 +32,7 @@ static void refuse(Section *in, const YamlNode *at, const char *text)
 {
     in->failed = true;
     loader_error(in->loader, loader_place(in->loader, in->path, at), "%s: %s",
-                 in->kind->section, text);
+                 in->kind->noun->section, text);
 }
 
 /* --- YAML as JSON ------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static void refuse_problem(Section *in, const YamlNode *item, const Declaring *d
     const char *hint = why->hint[0] ? why->hint : "";
     const YamlNode *at = why->pointer[0] ? node_at(item, why->pointer) : item;
     loader_error(in->loader, loader_place(in->loader, in->path, at),
-                 "%s, " SLICE_FMT ": %s%s%s", in->kind->section,
+                 "%s, " SLICE_FMT ": %s%s%s", in->kind->noun->section,
                  SLICE_ARG(declaring->name), why->detail, hint[0] ? "; " : "", hint);
     in->failed = true;
 }
@@ -217,9 +217,9 @@ static bool read_names(Section *in, const YamlNode *item, Declaring *out, JsonIn
     out->name = take_text(in, item, object, "name");
     if (!in->failed && !out->name.data)
         refuse(in, item, "the item has no name");
-    else if (!in->failed && !in->kind->name_valid(out->name))
+    else if (!in->failed && !in->kind->noun->name_valid(out->name))
         refuse(in, child_at(item, SLICE_LITERAL("name")), "this name is not valid");
-    if (!in->kind->tenants)
+    if (!in->kind->noun->tenants)
         return !in->failed;
     out->tenant = take_text(in, item, object, "tenant");
     if (!out->tenant.data)
@@ -281,7 +281,7 @@ static void read_item(Section *in, const YamlNode *item)
     write_value(&json, NULL, object);
     Declaring declaring = { .object = object, .arena = in->arena };
     if (!in->failed && read_names(in, item, &declaring, object)) {
-        if (in->kind->read(&declaring, &value))
+        if (in->kind->read(in->kind->noun, &declaring, &value))
             refuse_problem(in, item, &declaring);
         else
             keep(in, item,

@@ -6,8 +6,9 @@
 #include "base/text.h"
 
 /* A section of the test's own: `size` is a number from 1, `deep` anything. */
-static Err read_thing(Declaring *in, Buf *out)
+static Err read_thing(const Noun *noun, Declaring *in, Buf *out)
 {
+    (void)noun;
     for (const JsonIn *at = json_in_first(in->object); at; at = at->next) {
         if (slice_is(at->key, "deep"))
             continue;
@@ -31,10 +32,17 @@ static Err read_thing(Declaring *in, Buf *out)
     return ERR_OK;
 }
 
+static const Noun things = {
+    .section = "handlers", .table = "thing", .name_valid = name_valid, .tenants = true
+};
+static const Noun queues = { .section = "queues",
+                             .table = "line",
+                             .name_valid = queue_name_valid };
+
 static const DeclareSection sections[] = {
-    { "handlers", "thing", true, name_valid, read_thing, false },
-    { "queues", "line", false, queue_name_valid, read_thing, false },
-    { NULL, NULL, false, NULL, NULL, false },
+    { &things, read_thing },
+    { &queues, read_thing },
+    { NULL, NULL },
 };
 
 static ConfigSources declaring_sources(const Folder *folder)
@@ -48,7 +56,7 @@ static const Declared *check_one(const Declared *at, const char *table,
                                  const char *tenant, const char *name, const char *value)
 {
     assert_non_null(at);
-    assert_string_equal(at->section->table, table);
+    assert_string_equal(at->section->noun->table, table);
     assert_true(slice_is(at->tenant, tenant));
     assert_true(slice_is(at->name, name));
     assert_true(slice_is(at->value, value));

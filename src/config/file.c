@@ -199,12 +199,12 @@ static bool read_declared(File *file, const YamlNode *body, Buf *seen)
     Slice rest = buf_slice(seen);
     Slice name;
     while (list_next(&rest, &name))
-        if (slice_is(name, section->section)) {
+        if (slice_is(name, section->noun->section)) {
             loader_error(file->loader, place_of(file, body->key),
-                         "section %s stands twice", section->section);
+                         "section %s stands twice", section->noun->section);
             return true;
         }
-    buf_add(seen, section->section, strlen(section->section) + 1);
+    buf_add(seen, section->noun->section, strlen(section->noun->section) + 1);
     loader_declare(file->loader, file->path, section, body);
     return true;
 }

@@ -41,7 +41,7 @@ static void yaml_value(const ConfigField *field, const void *at, Buf *out)
 
 static void show_section(const Declared *first, bool with_origin, Buf *out)
 {
-    buf_printf(out, "%s:\n", first->section->section);
+    buf_printf(out, "%s:\n", first->section->noun->section);
     for (const Declared *at = first; at; at = at->next) {
         if (at->section != first->section)
             continue;

@@ -197,14 +197,6 @@ uint64_t document_hash(Slice document)
     return hash ? hash : 1;
 }
 
-bool list_next(Slice *rest, Slice *out_item)
-{
-    if (!rest->bytes)
-        return false;
-    *out_item = slice_cut(rest, '\0');
-    return true;
-}
-
 #define ROW(tag, member, kind)                                                           \
     {                                                                                    \
         (tag), offsetof(Job, member), (kind)                                             \

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/times.h"
 #include "core/job_flags.h"
+#include "noun/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,11 +60,8 @@ typedef struct Outcome {
     int32_t signal;      /* that ended it, or 0 */
 } Outcome;
 
-#define PRIORITY_MIN     (-2147483648LL) /* for callers; kept in 64 bits */
-#define PRIORITY_MAX     2147483647LL
-#define PRIORITY_DEFAULT 5
-#define RETRIES_UNSET    (-1) /* no limit by count */
-#define JOB_NAME_MAX     255
+#define RETRIES_UNSET (-1) /* no limit by count */
+#define JOB_NAME_MAX  255
 
 typedef struct Job {
     JobId id;
@@ -187,8 +185,5 @@ int64_t job_ready_since(const Job *job);
 
 /* Of a control document, whatever white space is around it. Never 0. */
 uint64_t document_hash(Slice document);
-
-/* Walks a list of NUL-ended items: while (list_next(&rest, &item)) ... */
-bool list_next(Slice *rest, Slice *out_item);
 
 #endif

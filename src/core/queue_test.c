@@ -56,13 +56,11 @@ static void policies_have_names(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < QUEUE_POLICIES; i++) {
-        QueuePolicy policy = POLICY_FAIR;
-        Slice name = slice_text(policy_name((QueuePolicy)i));
-        assert_int_equal(policy_parse(name, &policy), ERR_OK);
-        assert_int_equal(policy, i);
+        assert_true(policy_name((QueuePolicy)i)[0] != '?');
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(policy_name((QueuePolicy)i),
+                                    policy_name((QueuePolicy)k));
     }
-    QueuePolicy policy;
-    assert_int_equal(policy_parse(SLICE_LITERAL("unfair"), &policy), ERR_INVALID);
 }
 
 /* S3.2: 003's queues take 1 to 10. */

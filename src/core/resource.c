@@ -2,78 +2,9 @@
 /* resource.c - see resource.h. */
 #include "core/resource.h"
 
-#include "base/fields.h"
 #include "base/text.h"
-#include "core/job.h"
 
 #include <assert.h>
-#include <stddef.h>
-
-#define DEFAULT_QUANTITY 10
-#define RM_PREFIX        "com.enioka.jqm.rm."
-
-static const char default_items[] = "item01\0item02\0item03\0item04\0item05\0"
-                                    "item06\0item07\0item08\0item09\0item10";
-
-const char *resource_kind_name(ResourceKind kind)
-{
-    switch (kind) {
-    case RESOURCE_QUANTITY:
-        return "quantity";
-    case RESOURCE_DISCRETE:
-        return "discrete";
-    case RESOURCE_HIGHLANDER:
-        return "highlander";
-    }
-    return "?";
-}
-
-Err resource_kind_parse(Slice text, ResourceKind *out_kind)
-{
-    static const char *const classes[RESOURCE_KINDS] = {
-        [RESOURCE_QUANTITY] = "com.enioka.jqm.tools.QuantityResourceManager",
-        [RESOURCE_DISCRETE] = "com.enioka.jqm.tools.DiscreteResourceManager",
-        [RESOURCE_HIGHLANDER] = "com.enioka.jqm.tools.HighlanderResourceManager",
-    };
-    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++) {
-        if (!slice_is(text, resource_kind_name((ResourceKind)kind)) &&
-            !slice_is(text, classes[kind]))
-            continue;
-        *out_kind = (ResourceKind)kind;
-        return ERR_OK;
-    }
-    return ERR_INVALID;
-}
-
-const char *resource_scope_name(ResourceScope scope)
-{
-    switch (scope) {
-    case SCOPE_NODE:
-        return "node";
-    case SCOPE_CLUSTER:
-        return "cluster";
-    }
-    return "?";
-}
-
-ResourceDef resource_default(Slice key, ResourceKind kind)
-{
-    ResourceDef def = { .key = key, .kind = kind };
-    switch (kind) {
-    case RESOURCE_QUANTITY:
-        def.quantity = DEFAULT_QUANTITY;
-        def.consumption = 1;
-        break;
-    case RESOURCE_DISCRETE:
-        def.list = slice_of(default_items, sizeof default_items);
-        break;
-    case RESOURCE_HIGHLANDER:
-        def.consumption = 1;
-        def.scope = SCOPE_CLUSTER; /* at most one instance cluster-wide */
-        break;
-    }
-    return def;
-}
 
 static int64_t list_count(Slice list)
 {
@@ -81,59 +12,6 @@ static int64_t list_count(Slice list)
     for (Slice item; list_next(&list, &item);)
         count++;
     return count;
-}
-
-int64_t resource_capacity(const ResourceDef *def)
-{
-    switch (def->kind) {
-    case RESOURCE_QUANTITY:
-        return def->quantity;
-    case RESOURCE_DISCRETE:
-        return list_count(def->list);
-    case RESOURCE_HIGHLANDER:
-        break;
-    }
-    return INT64_MAX;
-}
-
-#define ROW(tag, member, kind)                                                           \
-    {                                                                                    \
-        (tag), offsetof(ResourceDef, member), (kind)                                     \
-    }
-
-static const FieldRow def_rows[] = {
-    ROW(1, kind, FIELD_32),        ROW(2, scope, FIELD_32),   ROW(3, quantity, FIELD_64),
-    ROW(4, consumption, FIELD_64), ROW(40, key, FIELD_SLICE), ROW(41, list, FIELD_SLICE),
-};
-static const Fields def_fields = { def_rows, FIELDS_COUNT(def_rows), NULL };
-
-_Static_assert(sizeof(ResourceKind) == sizeof(uint32_t), "enums are read as 32 bits");
-_Static_assert(sizeof(ResourceScope) == sizeof(uint32_t), "enums are read as 32 bits");
-
-void resource_pack(Buf *out, const ResourceDef *def)
-{
-    fields_pack(out, &def_fields, def);
-}
-
-Err resource_unpack(Slice packed, ResourceDef *out_def)
-{
-    ResourceDef def = { 0 };
-    PackField in;
-    while (pack_next(&packed, &in))
-        if (fields_set(&def_fields, &in, &def))
-            return ERR_CORRUPT;
-    if (pack_damaged(packed) || (unsigned)def.kind >= RESOURCE_KINDS ||
-        (unsigned)def.scope > SCOPE_CLUSTER)
-        return ERR_CORRUPT;
-    *out_def = def;
-    return ERR_OK;
-}
-
-ResourceDef resource_copy(Arena *arena, const ResourceDef *def)
-{
-    ResourceDef copy = *def;
-    fields_keep(&def_fields, arena, &copy);
-    return copy;
 }
 
 /* --- What a job wants ------------------------------------------------------------------
@@ -157,37 +35,6 @@ bool wants_find(Slice wants, const ResourceDef *def, int64_t *out_amount)
         found = true;
     }
     return found;
-}
-
-bool rm_param_parse(Slice name, RmParam *out)
-{
-    if (!slice_starts(name, SLICE_LITERAL(RM_PREFIX)))
-        return false;
-    Slice middle = slice_from(name, sizeof RM_PREFIX - 1);
-    size_t dot = middle.bytes;
-    while (dot > 0 && middle.data[dot - 1] != '.')
-        dot--;
-    *out = (RmParam){ .param = slice_from(middle, dot) };
-    if (dot < 2 || !out->param.bytes)
-        return false;
-    middle.bytes = dot - 1;
-    out->key = middle;
-    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++) {
-        Slice word = slice_text(resource_kind_name((ResourceKind)kind));
-        bool whole = slice_equal(middle, word);
-        if (!whole && !(slice_starts(middle, word) && middle.bytes > word.bytes + 1 &&
-                        middle.data[word.bytes] == '.'))
-            continue;
-        out->has_kind = true;
-        out->kind = (ResourceKind)kind;
-        out->key = whole ? (Slice){ NULL, 0 } : slice_from(middle, word.bytes + 1);
-    }
-    return true;
-}
-
-int rm_param_rank(const RmParam *param)
-{
-    return param->key.bytes ? 2 + param->has_kind : 1;
 }
 
 /* --- A manager at work -----------------------------------------------------------------

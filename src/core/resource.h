@@ -15,49 +15,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-
-#include <stdint.h>
-
-#define RESOURCE_TABLE        "resource" /* of definitions; tenant "" */
-#define RESOURCE_QUANTITY_MAX 1000000000000
-#define RESOURCE_ITEMS_MAX    10000
-#define RESOURCE_ITEM_BYTES   128
-#define RESOURCES_PER_JOB     32 /* that a job, a handler or a queue may name */
-
-typedef enum ResourceKind {
-    RESOURCE_QUANTITY,
-    RESOURCE_DISCRETE,
-    RESOURCE_HIGHLANDER,
-} ResourceKind;
-#define RESOURCE_KINDS (RESOURCE_HIGHLANDER + 1)
-
-typedef enum ResourceScope {
-    SCOPE_NODE,    /* counted by each node for itself */
-    SCOPE_CLUSTER, /* counted for all nodes of a store together */
-} ResourceScope;
-
-const char *resource_kind_name(ResourceKind kind);
-/* Also takes 003's class names: com.enioka.jqm.tools.QuantityResourceManager, ... */
-MUST_CHECK Err resource_kind_parse(Slice text, ResourceKind *out_kind);
-const char *resource_scope_name(ResourceScope scope);
-
-typedef struct ResourceDef {
-    Slice key;
-    ResourceKind kind;
-    ResourceScope scope;
-    int64_t quantity;    /* units of a `quantity` */
-    int64_t consumption; /* of a job that says nothing */
-    Slice list;          /* items of a `discrete`, each ended by NUL */
-} ResourceDef;
-
-/* 003's defaults: 10 units and 1 of them each; item01 to item10 and none of them. */
-ResourceDef resource_default(Slice key, ResourceKind kind);
-
-int64_t resource_capacity(const ResourceDef *def); /* INT64_MAX: has none */
-
-void resource_pack(Buf *out, const ResourceDef *def);
-MUST_CHECK Err resource_unpack(Slice packed, ResourceDef *out_def);
-ResourceDef resource_copy(Arena *arena, const ResourceDef *def);
+#include "noun/resource.h"
 
 /* --- What a job wants: KEY=AMOUNT or *KIND=AMOUNT, each ended by NUL -----------------
  */
@@ -65,19 +23,6 @@ ResourceDef resource_copy(Arena *arena, const ResourceDef *def);
 /* The amount that a list says for this manager, the key before the kind. False: it says
  * nothing. */
 bool wants_find(Slice wants, const ResourceDef *def, int64_t *out_amount);
-
-/* A parameter of 003: com.enioka.jqm.rm.KIND.KEY.PARAM, ...rm.KEY.PARAM or
- * ...rm.KIND.PARAM. */
-typedef struct RmParam {
-    bool has_kind;
-    ResourceKind kind;
-    Slice key;   /* empty: of every manager of the kind */
-    Slice param; /* quantity, list, consumption */
-} RmParam;
-bool rm_param_parse(Slice name, RmParam *out); /* false: it is no such name */
-
-/* How exact a spelling is: of two for the same manager the larger counts. */
-int rm_param_rank(const RmParam *param);
 
 /* --- A manager at work ----------------------------------------------------------------
  */

@@ -10,45 +10,9 @@
 
 #include "core/cron.h"
 #include "core/job.h"
+#include "noun/schedule.h"
 
-#define SCHEDULE_TABLE  "schedule"
 #define SCHEDULE_STATES "schedule_state"
-
-/* Times that passed while no one was there to see them. */
-typedef enum Missed {
-    MISSED_SKIP, /* are forgotten */
-    MISSED_ONCE, /* give one job, for the last of them */
-    MISSED_ALL,  /* give a job each */
-} Missed;
-#define MISSED_WORDS (MISSED_ALL + 1)
-
-/* The job before is not final yet. */
-typedef enum Overlap {
-    OVERLAP_ALLOW,   /* never mind */
-    OVERLAP_SKIP,    /* this time gives no job */
-    OVERLAP_QUEUE,   /* this time waits for it, and later ones behind */
-    OVERLAP_REPLACE, /* it is cancelled */
-} Overlap;
-#define OVERLAP_WORDS (OVERLAP_REPLACE + 1)
-
-const char *missed_name(Missed missed);
-const char *overlap_name(Overlap overlap);
-MUST_CHECK Err missed_parse(Slice text, Missed *out);
-MUST_CHECK Err overlap_parse(Slice text, Overlap *out);
-
-typedef struct Schedule {
-    Slice cron;
-    Slice tz;   /* name, "UTC" where none was given */
-    Slice zone; /* its TZif bytes; empty: UTC */
-    Missed missed;
-    Overlap overlap;
-    bool paused;
-    Slice job; /* packed: what it adds */
-} Schedule;
-
-void schedule_pack(Buf *out, const Schedule *schedule);
-MUST_CHECK Err schedule_unpack(Slice packed, Schedule *out);
-Schedule schedule_copy(Arena *arena, const Schedule *schedule);
 
 typedef struct ScheduleState {
     int64_t created_ms;

@@ -9,29 +9,6 @@
 
 #include <cmocka.h>
 
-static void every_policy_has_a_word(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < MISSED_WORDS; i++) {
-        Missed missed;
-        assert_int_equal(missed_parse(slice_text(missed_name((Missed)i)), &missed),
-                         ERR_OK);
-        assert_int_equal(missed, i);
-    }
-    for (unsigned i = 0; i < OVERLAP_WORDS; i++) {
-        Overlap overlap;
-        assert_int_equal(overlap_parse(slice_text(overlap_name((Overlap)i)), &overlap),
-                         ERR_OK);
-        assert_int_equal(overlap, i);
-    }
-    Missed missed = MISSED_ALL;
-    Overlap overlap = OVERLAP_SKIP;
-    assert_int_equal(missed_parse(SLICE_LITERAL("never"), &missed), ERR_INVALID);
-    assert_int_equal(overlap_parse(SLICE_LITERAL(""), &overlap), ERR_INVALID);
-    assert_int_equal(missed, MISSED_ALL);
-    assert_int_equal(overlap, OVERLAP_SKIP);
-}
-
 static void every_field_survives_packing(void **state)
 {
     (void)state;
@@ -78,7 +55,6 @@ static void every_field_survives_packing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_policy_has_a_word),
         cmocka_unit_test(every_field_survives_packing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

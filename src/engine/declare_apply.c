@@ -208,9 +208,9 @@ void declares_home(Declares *declares, Slice sysid)
 
 static bool is_own(Slice table)
 {
-    for (const DeclareSection *row = declare_sections(); row->section; row++)
-        if (slice_is(table, row->table))
-            return row->own;
+    for (const DeclareSection *row = declare_sections(); row->noun; row++)
+        if (slice_is(table, row->noun->table))
+            return row->noun->own;
     return false;
 }
 
@@ -273,11 +273,12 @@ void declares_set(Declares *declares, const Declared *first)
 {
     List list = { 0 };
     for (const Declared *at = first; at; at = at->next)
-        list_add(&list, &(DeclareChange){ .table = slice_text(at->section->table),
-                                          .tenant = at->section->own ? declares->home
-                                                                     : at->tenant,
-                                          .name = at->name,
-                                          .value = at->value });
+        list_add(&list,
+                 &(DeclareChange){ .table = slice_text(at->section->noun->table),
+                                   .tenant = at->section->noun->own ? declares->home
+                                                                    : at->tenant,
+                                   .name = at->name,
+                                   .value = at->value });
     list_sort(&list);
     list_sort(&declares->applied);
     pthread_mutex_lock(&declares->lock);
@@ -312,11 +313,11 @@ static void tell_gone(const Declares *declares, DeclareSink *sink, void *context
 void declares_changes(Declares *declares, DeclareSink *sink, void *context)
 {
     tell_gone(declares, sink, context);
-    for (const DeclareSection *row = declare_sections(); row->section; row++) {
+    for (const DeclareSection *row = declare_sections(); row->noun; row++) {
         for (size_t i = 0; i < declares->wanted.count; i++) {
             DeclareChange *item = &declares->wanted.items[i];
             const DeclareChange *before = list_find(&declares->applied, item);
-            if (!slice_is(item->table, row->table) ||
+            if (!slice_is(item->table, row->noun->table) ||
                 (before && slice_equal(before->value, item->value)))
                 continue;
             item->mark_only = !before && others_defined(declares, item);

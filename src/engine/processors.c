@@ -369,7 +369,7 @@ Err processors_open(Daemon *daemon, Error *why)
     /* What the file says first: a stored plan of the same name is an older one. */
     Declared *const *declared = daemon->options.declared;
     for (const Declared *at = declared ? *declared : NULL; at; at = at->next) {
-        Slice table = slice_text(at->section->table);
+        Slice table = slice_text(at->section->noun->table);
         if (is_broker(table) || slice_is(table, PROCESSOR_TABLE))
             begin_with(daemon, &(PlanText){ table, at->name, at->value });
     }

@@ -6,9 +6,9 @@
 #include "engine/daemon_state.h"
 #include "engine/processors.h"
 #include "intake/control_run.h"
+#include "model/booking_env.h"
 #include "model/handler_order.h"
 #include "model/job_json.h"
-#include "model/resource_json.h"
 
 #include <signal.h>
 

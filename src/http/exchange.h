@@ -12,7 +12,7 @@
 #include "base/json_out.h"
 #include "engine/call.h"
 #include "http/head.h"
-#include "model/problem.h"
+#include "noun/problem.h"
 
 #include <pthread.h>
 #include <sys/types.h>

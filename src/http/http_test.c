@@ -3,7 +3,7 @@
 #include "http/http.h"
 
 #include "api/routes.h"
-#include "model/problem.h"
+#include "noun/problem.h"
 #include "testing/world_fake.h"
 
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include "core/job.h"
 #include "intake/xml_in.h"
-#include "model/problem.h"
+#include "noun/problem.h"
 
 #define CONTROL_SPACE      "urn://batch-master"
 #define CONTROL_TYPE       "batch-job" /* of jobs that run a module */

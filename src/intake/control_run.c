@@ -31,7 +31,7 @@ Err control_order(const Daemon *daemon, const Job *job, Buf *out_env, Error *why
         return ERR_OK;
     Arena arena = { 0 };
     Slice command = job->command;
-    Slice module;
+    Slice module = { NULL, 0 };
     list_next(&command, &module);
     Slice root = control_root(job->payload, daemon->modules_root, &arena);
     Err err =

@@ -9,7 +9,7 @@
 #define INTAKE_SETTINGS_XML_H
 
 #include "core/node/node.h"
-#include "model/problem.h"
+#include "noun/problem.h"
 #include "json/json_in.h"
 
 void settings_xml_write(Buf *out, const NodeSettings *settings);

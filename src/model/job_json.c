@@ -102,33 +102,6 @@ static void id_or_null(JsonOut *json, const char *key, JobId id)
     json_cstr(json, key, id ? id_text(id, text) : NULL);
 }
 
-static void list(JsonOut *json, const char *key, Slice items)
-{
-    Slice item;
-    json_array(json, key);
-    while (list_next(&items, &item))
-        json_text(json, NULL, item);
-    json_array_end(json);
-}
-
-void pairs_json(JsonOut *json, const char *key, Slice items, bool numbers)
-{
-    Slice item;
-    json_object(json, key);
-    while (list_next(&items, &item)) {
-        Slice name = slice_cut(&item, '=');
-        int64_t number = 0;
-        if (numbers && !int_parse(item, &number)) {
-            Arena arena = { 0 };
-            json_int(json, slice_cstr(&arena, name), number); /* such names are plain */
-            arena_done(&arena);
-        } else {
-            json_text_key(json, name, item);
-        }
-    }
-    json_object_end(json);
-}
-
 static void after(JsonOut *json, Slice items)
 {
     Slice item;
@@ -236,7 +209,7 @@ static void relation_part(JsonOut *json, const Job *job)
     id_or_null(json, "parent", job->parent);
     text_or_null(json, "schedule", job->schedule);
     text_or_null(json, "group", job->group);
-    list(json, "tags", job->tags);
+    list_json(json, "tags", job->tags);
     pairs_json(json, "resources", job->resources, true);
 }
 
@@ -246,7 +219,7 @@ static void run_part(JsonOut *json, const Job *job)
     pairs_json(json, "env", job->env, false);
     text_or_null(json, "cwd", job->cwd);
     if (job->command.bytes)
-        list(json, "command", job->command);
+        list_json(json, "command", job->command);
     else
         json_null(json, "command");
     text_or_null(json, "node", job->node);

@@ -5,6 +5,7 @@
 
 #include "base/json_out.h"
 #include "core/job.h"
+#include "noun/field.h"
 
 /* Every field, in the order of the interface description; what is unknown is null. */
 void job_json(JsonOut *json, const char *key, const Job *job);
@@ -17,28 +18,6 @@ void attempt_json(JsonOut *json, const Job *attempt);
 
 /* Text under `key`, or base64 of the bytes under `key_base64` if they are no text. */
 void bytes_json(JsonOut *json, const char *key, const char *key_base64, Slice bytes);
-
-/* Values that may be unset: empty text; 0, or negative for `none`. */
-static inline void text_or_null(JsonOut *json, const char *key, Slice text)
-{
-    if (text.bytes)
-        json_text(json, key, text);
-    else
-        json_null(json, key);
-}
-
-static inline void duration_or_null(JsonOut *json, const char *key, int64_t duration_ms)
-{
-    if (duration_ms > 0)
-        json_duration(json, key, duration_ms);
-    else if (duration_ms < 0)
-        json_cstr(json, key, "none");
-    else
-        json_null(json, key);
-}
-
-/* NAME=VALUE items as an object; numbers stay numbers. */
-void pairs_json(JsonOut *json, const char *key, Slice items, bool numbers);
 
 /* One row per field of the object, for the API description. */
 typedef struct JobField {

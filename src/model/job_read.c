@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "model/job_links.h"
-#include "model/resource_json.h"
 #include "model/run_as.h"
 #include "json/base64.h"
 
@@ -159,15 +158,6 @@ static Err unknown_field(JobReader *in, Slice name)
 
 /* --- Values ---------------------------------------------------------------------- */
 
-/* Text that people will read in one line. */
-static bool one_line(Slice text)
-{
-    for (size_t i = 0; i < text.bytes; i++)
-        if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
-            return false;
-    return utf8_valid(text);
-}
-
 static bool has_nul(Slice text)
 {
     return text.bytes && memchr(text.data, '\0', text.bytes);
@@ -246,20 +236,6 @@ static Err read_time(JobReader *in, const JsonIn *value)
         return ERR_INVALID;
     }
     in->job.run_at_ms = wall_ms;
-    return ERR_OK;
-}
-
-Err duration_read(const JsonIn *value, int64_t *out_ms, Error *why)
-{
-    if (value->kind == JSON_IN_TEXT)
-        return duration_parse(value->as.text, out_ms, why);
-    const int64_t most_ms = MS_PER_1000_YEARS;
-    double seconds = 0;
-    if (json_in_real(value, &seconds))
-        return error_set(why, ERR_UNSUPPORTED, "not a duration");
-    if (!(seconds >= 0) || seconds * MS_PER_S > (double)most_ms)
-        return error_set(why, ERR_INVALID, "must be between 0 seconds and 1000 years");
-    *out_ms = (int64_t)(seconds * MS_PER_S + 0.5);
     return ERR_OK;
 }
 

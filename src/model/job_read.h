@@ -8,15 +8,10 @@
 #define MODEL_JOB_READ_H
 
 #include "core/event.h"
-#include "model/problem.h"
-#include "json/json_in.h"
+#include "noun/work.h"
 
 #define JOB_TAGS_MAX        64
 #define JOB_TAG_BYTES_MAX   128
-#define JOB_ENV_MAX         512
-#define JOB_ARGS_MAX        4096
-#define JOB_ARG_BYTES_MAX   131071 /* Linux: MAX_ARG_STRLEN without its NUL */
-#define JOB_PATH_MAX        4095   /* Linux: PATH_MAX without its NUL */
 #define JOB_PARAM_BYTES_MAX 65536
 
 /* What is the same for all jobs of a request. */
@@ -51,8 +46,5 @@ MUST_CHECK Err job_read_field(JobReader *reader, const JsonIn *field);
 
 /* The object of PATCH. */
 MUST_CHECK Err patch_read(JobReader *reader, const JsonIn *object, Patch *out_patch);
-
-/* A duration as text or number of seconds. */
-MUST_CHECK Err duration_read(const JsonIn *value, int64_t *out_ms, Error *why);
 
 #endif

@@ -7,19 +7,10 @@
 #define MODEL_NOTIFY_TARGET_H
 
 #include "core/job.h"
-
-#define NOTIFY_TARGET_BYTES_MAX 2048
-
-typedef enum NotifyTargetKind {
-    NOTIFY_TARGET_WEBHOOK,
-    NOTIFY_TARGET_COMMAND,
-} NotifyTargetKind;
+#include "noun/target.h"
 
 /* Whether event and target make sense; else a sentence why not. */
 MUST_CHECK Err notify_target_check(Slice event, Slice to, Error *why);
-
-/* The kind and what stands behind it. ERR_INVALID: it is none. */
-MUST_CHECK Err notify_target_parse(Slice to, NotifyTargetKind *out_kind, Slice *out_rest);
 
 /* Whether the event is for a job that came to this final state. */
 bool notify_target_wants(Slice event, JobState state);

@@ -6,7 +6,7 @@
 #define MODEL_RUN_AS_H
 
 #include "base/slice.h"
-#include "model/problem.h"
+#include "noun/problem.h"
 
 /* ERR_INVALID with the problem run_as_not_allowed, and why. Any thread. */
 MUST_CHECK Err user_check(Slice tenant, Slice user, Problem *why);

@@ -2,41 +2,39 @@
 /* schedule_json_test.c - schedules read and written back, and what is refused. */
 #include "model/schedule_json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "noun/testing.h"
 
-#include <cmocka.h>
-
-static Err read_text(const char *text, Arena *arena, ScheduleReader *out)
+static Err read_text(const char *text, Arena *arena, Schedule *out, Problem *why)
 {
     static const JobRules rules = { .tenant = { "acme", 4 },
                                     .wall_ms = 1790000000000,
                                     .payload_bytes_max = 1000 };
-    const JsonIn *object;
-    assert_int_equal(json_in_load(slice_text(text), arena, &object, NULL), ERR_OK);
-    *out = (ScheduleReader){ .name = SLICE_LITERAL("nightly"),
-                             .job = { .rules = &rules, .arena = arena } };
-    return schedule_read(out, object);
+    NounIn in = noun_in(&schedule_noun, "nightly", out, arena, why);
+    in.tenant = rules.tenant;
+    in.patch = out->cron.bytes != 0;
+    return schedule_read(&in, json_of_text(text, arena), &rules);
 }
 
 static void write_text(const Schedule *schedule, Buf *out)
 {
     JsonOut json = { .out = out };
-    ScheduleView view = { .tenant = SLICE_LITERAL("acme"),
-                          .name = SLICE_LITERAL("nightly"),
-                          .schedule = *schedule,
-                          .state = { .planned_ms = 1790000000000, .fired = 3 } };
-    schedule_json(&json, &view);
+    ScheduleState state = { .planned_ms = 1790000000000, .fired = 3 };
+    json_object(&json, NULL);
+    noun_members(&json, &(NounView){ .noun = &schedule_noun,
+                                     .object = schedule,
+                                     .tenant = SLICE_LITERAL("acme"),
+                                     .name = SLICE_LITERAL("nightly") });
+    schedule_facts(&json, schedule, &state);
+    json_object_end(&json);
 }
 
 static void what_was_set_is_shown_and_can_be_sent_back(void **state)
 {
     (void)state;
     Arena arena = { 0 };
-    ScheduleReader reader;
-    ScheduleReader again;
+    Schedule schedule = { 0 };
+    Schedule again = { 0 };
+    Problem why = { 0 };
     Buf first = { 0 };
     Buf second = { 0 };
     assert_int_equal(
@@ -44,17 +42,51 @@ static void what_was_set_is_shown_and_can_be_sent_back(void **state)
                   "\"payload\":\"all\",\"priority\":-3,\"missed\":\"once\","
                   "\"overlap\":\"queue\",\"tags\":[\"a\"],\"job_name\":\"night run\","
                   "\"max_run_time\":\"PT1H\"}",
-                  &arena, &reader),
+                  &arena, &schedule, &why),
         ERR_OK);
-    write_text(&reader.schedule, &first);
+    write_text(&schedule, &first);
     assert_non_null(strstr(buf_cstr(&first), "\"next_at\":\"2026-09-22T00:30:00.000Z\""));
     assert_non_null(strstr(buf_cstr(&first), "\"priority\":-3"));
     assert_non_null(strstr(buf_cstr(&first), "\"job_name\":\"night run\""));
-    assert_int_equal(read_text(buf_cstr(&first), &arena, &again), ERR_OK);
-    write_text(&again.schedule, &second);
+    assert_int_equal(read_text(buf_cstr(&first), &arena, &again, &why), ERR_OK);
+    write_text(&again, &second);
     assert_string_equal(buf_cstr(&first), buf_cstr(&second));
     buf_done(&first);
     buf_done(&second);
+    arena_done(&arena);
+}
+
+static void a_patch_keeps_what_it_does_not_name(void **state)
+{
+    (void)state;
+    Arena arena = { 0 };
+    Schedule schedule = { 0 };
+    Problem why = { 0 };
+    Job job;
+    assert_int_equal(read_text("{\"cron\":\"@daily\",\"tz\":\"Europe/Paris\","
+                               "\"command\":[\"a\",\"b\"],\"overlap\":\"skip\","
+                               "\"payload_base64\":\"/w==\",\"tags\":[\"x\"],"
+                               "\"max_retries\":4}",
+                               &arena, &schedule, &why),
+                     ERR_OK);
+    const Schedule before = schedule;
+    assert_int_equal(read_text("{\"cron\":\"@hourly\",\"tags\":null,\"queue\":\"q\"}",
+                               &arena, &schedule, &why),
+                     ERR_OK);
+    assert_true(slice_is(schedule.cron, "@hourly"));
+    assert_true(slice_is(schedule.tz, "Europe/Paris"));
+    assert_true(slice_equal(schedule.zone, before.zone));
+    assert_int_equal(schedule.overlap, OVERLAP_SKIP);
+    assert_int_equal(job_unpack(schedule.job, &job), ERR_OK);
+    assert_true(slice_equal(job.command, SLICE_LITERAL("a\0b\0")));
+    assert_true(slice_equal(job.payload, SLICE_LITERAL("\xff")));
+    assert_int_equal(job.tags.bytes, 0);
+    assert_int_equal(job.max_retries, 4);
+    assert_true(slice_is(job.queue, "q"));
+    assert_int_equal(read_text("{\"payload\":\"text\"}", &arena, &schedule, &why),
+                     ERR_OK);
+    assert_int_equal(job_unpack(schedule.job, &job), ERR_OK);
+    assert_true(slice_is(job.payload, "text"));
     arena_done(&arena);
 }
 
@@ -62,14 +94,15 @@ static void times_are_shown_in_utc_and_by_the_clock(void **state)
 {
     (void)state;
     Arena arena = { 0 };
-    ScheduleReader reader;
+    Schedule schedule = { 0 };
+    Problem why = { 0 };
     Buf out = { 0 };
     JsonOut json = { .out = &out };
-    assert_int_equal(
-        read_text("{\"cron\":\"@every 2s\",\"command\":[\"true\"]}", &arena, &reader),
-        ERR_OK);
+    assert_int_equal(read_text("{\"cron\":\"@every 2s\",\"command\":[\"true\"]}", &arena,
+                               &schedule, &why),
+                     ERR_OK);
     json_array(&json, NULL);
-    schedule_preview(&json, &reader.schedule, 1790000000000, 2);
+    schedule_preview(&json, &schedule, 1790000000000, 2);
     json_array_end(&json);
     assert_string_equal(buf_cstr(&out), "[{\"at\":\"2026-09-21T14:13:22.000Z\","
                                         "\"local\":\"2026-09-21T14:13:22.000+00:00\"},"
@@ -87,7 +120,7 @@ static void what_makes_no_sense_is_refused_with_its_place(void **state)
         const char *says;
         const char *pointer;
     } table[] = {
-        { "[]", "is an object", "" },
+        { "[]", "must be an object", "" },
         { "{\"type\":\"etl\"}", "needs cron", "" },
         { "{\"cron\":\"@daily\"}", "type or a command", "/type" },
         { "{\"cron\":5}", "must be a string", "/cron" },
@@ -104,11 +137,12 @@ static void what_makes_no_sense_is_refused_with_its_place(void **state)
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         Arena arena = { 0 };
-        ScheduleReader reader;
-        assert_int_not_equal(read_text(table[i].text, &arena, &reader), ERR_OK);
-        if (!strstr(reader.job.why.detail, table[i].says))
-            fail_msg("%s: %s", table[i].text, reader.job.why.detail);
-        assert_string_equal(reader.job.why.pointer, table[i].pointer);
+        Schedule schedule = { 0 };
+        Problem why = { 0 };
+        assert_int_not_equal(read_text(table[i].text, &arena, &schedule, &why), ERR_OK);
+        if (!strstr(why.detail, table[i].says))
+            fail_msg("%s: %s", table[i].text, why.detail);
+        assert_string_equal(why.pointer, table[i].pointer);
         arena_done(&arena);
     }
 }
@@ -117,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_set_is_shown_and_can_be_sent_back),
+        cmocka_unit_test(a_patch_keeps_what_it_does_not_name),
         cmocka_unit_test(times_are_shown_in_utc_and_by_the_clock),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_its_place),
     };

@@ -9,7 +9,7 @@
 #define WATCH_ALERTS_H
 
 #include "engine/call.h"
-#include "model/alert_rule.h"
+#include "noun/alert_rule.h"
 
 typedef struct Alerts Alerts;
 

@@ -2,14 +2,10 @@
 /* alerts.c - see alerts.h. */
 #include "api/definitions/alerts.h"
 
-#include "api/common.h"
-#include "base/text.h"
+#include "api/definitions/definitions.h"
 #include "core/notice.h"
-#include "model/alert_rule.h"
-#include "model/job_json.h"
+#include "noun/alert_rule.h"
 #include "watch/alerts.h"
-
-#include <stdio.h>
 
 static void reply_out(Exchange *exchange, Call *call)
 {
@@ -129,218 +125,32 @@ void api_notices(Exchange *exchange)
     exchange_read(exchange, read_notices, reply_out);
 }
 
-/* --- Rules ----------------------------------------------------------------------------
+/* --- Rules ---------------------------------------------------------------------------
  */
 
-typedef struct Subject {
-    Slice tenant;
-    Slice name; /* data NULL: all */
-    unsigned status;
-    bool found;
-    Exchange *exchange;
-    JsonOut json;
-} Subject;
-
-/* NULL after it refused. */
-static Subject *subject_of(Exchange *exchange, Slice name)
-{
-    Slice tenant = api_tenant(exchange, "default");
-    if (!tenant.data)
-        return NULL;
-    if (name.data && !name_valid(name)) {
-        exchange_refuse(exchange, "invalid_name", "this is no valid name of a rule");
-        return NULL;
-    }
-    Subject *subject = ARENA_NEW(&exchange->arena, Subject);
-    subject->tenant = tenant;
-    subject->name = name;
-    subject->status = 200;
-    subject->exchange = exchange;
-    exchange->state = subject;
-    return subject;
-}
-
-static void write_rule(void *context, const Definition *definition)
-{
-    Subject *subject = context;
-    AlertRule rule;
-    if (!slice_equal(definition->tenant, subject->tenant) ||
-        (subject->name.data && !slice_equal(definition->key, subject->name)) ||
-        alert_rule_unpack(definition->value, &rule))
-        return;
-    subject->found = true;
-    json_object(&subject->json, NULL);
-    alert_rule_members(&subject->json, definition->key, &rule);
-    json_bool(&subject->json, "declared",
-              daemon_declared(subject->exchange->daemon, SLICE_LITERAL(ALERT_TABLE),
-                              subject->tenant, definition->key));
-    json_object_end(&subject->json);
-}
-
-static void read_rules(Call *call, Store *store)
-{
-    Exchange *exchange = call->context;
-    Subject *subject = exchange->state;
-    subject->json = exchange_json(exchange);
-    if (!subject->name.data) {
-        json_object(&subject->json, NULL);
-        json_array(&subject->json, "items");
-    }
-    call->err = store->kind->definitions(store, SLICE_LITERAL(ALERT_TABLE), write_rule,
-                                         subject, &call->why);
-    if (!subject->name.data) {
-        json_array_end(&subject->json);
-        json_null(&subject->json, "next_cursor");
-        json_object_end(&subject->json);
-    } else if (!call->err && !subject->found) {
-        call->err = ERR_NOT_FOUND;
-        call->problem = "alert_rule_not_found";
-    }
-}
-
-static void rules_read(Exchange *exchange, Call *call)
-{
-    const Subject *subject = exchange->state;
-    if (call->err)
-        exchange_failed(exchange, call);
-    else
-        exchange_reply_json(exchange, subject->status);
-}
-
-static void show(Exchange *exchange)
-{
-    exchange_read(exchange, read_rules, rules_read);
-}
+static const DefinitionKind rule_kind = { .noun = &alert_rule_noun, .unsure = true };
 
 void api_alert_rules(Exchange *exchange)
 {
-    if (subject_of(exchange, (Slice){ NULL, 0 }))
-        show(exchange);
+    definitions_list(exchange, &rule_kind);
 }
 
 void api_alert_rule_get(Exchange *exchange)
 {
-    if (subject_of(exchange, exchange->parts[0]))
-        show(exchange);
-}
-
-static void defined(Exchange *exchange, Call *call)
-{
-    if (call->err)
-        exchange_failed(exchange, call);
-    else
-        show(exchange);
-}
-
-/* Whether the rule was there decides the status, so that is asked first. */
-static void seek_rule(void *context, const Definition *definition)
-{
-    Subject *subject = context;
-    (void)definition;
-    subject->found = true;
-}
-
-static void read_there(Call *call, Store *store)
-{
-    const Exchange *exchange = call->context;
-    Subject *subject = exchange->state;
-    const DefinitionName name = { SLICE_LITERAL(ALERT_TABLE), subject->tenant,
-                                  subject->name };
-    call->err = store->kind->definition(store, &name, seek_rule, subject, &call->why);
-}
-
-/* value without data deletes. */
-static void define(Exchange *exchange, Slice value, Step *then)
-{
-    const Subject *subject = exchange->state;
-    Call *call = exchange_call(exchange, CALL_EVENT, then);
-    call->event.kind = EVENT_DEFINE;
-    call->event.table = SLICE_LITERAL(ALERT_TABLE);
-    call->event.tenant = subject->tenant;
-    call->event.key = subject->name;
-    call->event.value = value;
-    exchange_send(exchange, call);
-}
-
-static bool is_declared(Exchange *exchange, const Subject *subject)
-{
-    if (!daemon_declared(exchange->daemon, SLICE_LITERAL(ALERT_TABLE), subject->tenant,
-                         subject->name))
-        return false;
-    exchange_refuse(exchange, "declared", "the rule stands in the configuration file");
-    return true;
-}
-
-typedef struct Putting {
-    Subject subject; /* must be first: the exchange's state */
-    Slice value;
-} Putting;
-
-static void put_it(Exchange *exchange, Call *call)
-{
-    Putting *putting = exchange->state;
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
-    putting->subject.status = putting->subject.found ? 200 : 201;
-    putting->subject.found = false;
-    define(exchange, putting->value, defined);
+    definition_get(exchange, &rule_kind);
 }
 
 void api_alert_rule_put(Exchange *exchange)
 {
-    const Subject *subject = subject_of(exchange, exchange->parts[0]);
-    const JsonIn *object = subject ? api_body(exchange, &exchange->arena, false) : NULL;
-    if (!object || is_declared(exchange, subject))
-        return;
-    AlertRule rule;
-    Problem *why = ARENA_NEW(&exchange->arena, Problem);
-    if (alert_rule_read(object, subject->name, &exchange->arena, &rule, why)) {
-        exchange_problem(exchange, why);
-        return;
-    }
-    Putting *putting = ARENA_NEW(&exchange->arena, Putting);
-    Buf packed = { 0 };
-    alert_rule_pack(&packed, &rule);
-    putting->subject = *subject;
-    putting->value = slice_copy(&exchange->arena, buf_slice(&packed));
-    buf_done(&packed);
-    exchange->state = putting;
-    exchange_read(exchange, read_there, put_it);
+    definition_put(exchange, &rule_kind);
 }
 
-static void deleted(Exchange *exchange, Call *call)
+void api_alert_rule_patch(Exchange *exchange)
 {
-    const Subject *subject = exchange->state;
-    if (call->err) {
-        exchange_failed(exchange, call);
-        return;
-    }
-    JsonOut json = exchange_json(exchange);
-    json_object(&json, NULL);
-    json_text(&json, "tenant", subject->tenant);
-    json_text(&json, "name", subject->name);
-    json_bool(&json, "removed", true);
-    json_object_end(&json);
-    exchange_reply_json(exchange, 200);
-}
-
-static void delete_it(Exchange *exchange, Call *call)
-{
-    const Subject *subject = exchange->state;
-    if (call->err)
-        exchange_failed(exchange, call);
-    else if (!subject->found)
-        exchange_refuse(exchange, "alert_rule_not_found", "no rule has this name");
-    else
-        define(exchange, (Slice){ NULL, 0 }, deleted);
+    definition_patch(exchange, &rule_kind);
 }
 
 void api_alert_rule_delete(Exchange *exchange)
 {
-    const Subject *subject = subject_of(exchange, exchange->parts[0]);
-    if (!subject || is_declared(exchange, subject))
-        return;
-    exchange_read(exchange, read_there, delete_it);
+    definition_delete(exchange, &rule_kind);
 }

@@ -10,6 +10,7 @@ void api_notices(Exchange *exchange);
 void api_alert_rules(Exchange *exchange);
 void api_alert_rule_get(Exchange *exchange);
 void api_alert_rule_put(Exchange *exchange);
+void api_alert_rule_patch(Exchange *exchange);
 void api_alert_rule_delete(Exchange *exchange);
 
 #endif

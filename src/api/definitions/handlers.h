@@ -10,6 +10,7 @@
 void api_handlers_list(Exchange *exchange);
 void api_handler_get(Exchange *exchange);
 void api_handler_put(Exchange *exchange);
+void api_handler_patch(Exchange *exchange);
 void api_handler_delete(Exchange *exchange);
 void api_handler_versions(Exchange *exchange);
 void api_handler_rollback(Exchange *exchange);

@@ -9,12 +9,10 @@
 void api_queues_list(Exchange *exchange);
 void api_queue_get(Exchange *exchange);
 void api_queue_put(Exchange *exchange);
+void api_queue_patch(Exchange *exchange);
 void api_queue_delete(Exchange *exchange);
 void api_queue_pause(Exchange *exchange);
 void api_queue_resume(Exchange *exchange);
 void api_queue_clear(Exchange *exchange);
-
-/* For read(): the definition of a queue as the store has it; false: there is none. */
-bool queue_seek(Call *call, Store *store, QueueDef *def);
 
 #endif

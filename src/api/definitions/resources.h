@@ -8,6 +8,7 @@
 void api_resources_list(Exchange *exchange);
 void api_resource_get(Exchange *exchange);
 void api_resource_put(Exchange *exchange);
+void api_resource_patch(Exchange *exchange);
 void api_resource_delete(Exchange *exchange);
 
 #endif

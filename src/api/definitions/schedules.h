@@ -8,6 +8,7 @@
 void api_schedules_list(Exchange *exchange);
 void api_schedule_get(Exchange *exchange);
 void api_schedule_put(Exchange *exchange);
+void api_schedule_patch(Exchange *exchange);
 void api_schedule_delete(Exchange *exchange);
 void api_schedule_pause(Exchange *exchange);
 void api_schedule_resume(Exchange *exchange);

@@ -9,6 +9,7 @@
 void api_tenants_list(Exchange *exchange);
 void api_tenant_get(Exchange *exchange);
 void api_tenant_put(Exchange *exchange);
+void api_tenant_patch(Exchange *exchange);
 void api_tenant_delete(Exchange *exchange);
 
 #endif

@@ -32,21 +32,16 @@ static void pack(Exchange *exchange, Asked *asked, const Handler *handler)
 static Err read_handler(Exchange *exchange, Asked *asked, const JsonIn *value,
                         Problem *why)
 {
-    JobRules *rules = ARENA_NEW(&exchange->arena, JobRules);
-    *rules = (JobRules){ .tenant = asked->tenant,
-                         .tenant_fixed = exchange->caller.bound,
-                         .wall_ms = clock_now().wall_ms };
-    HandlerReader reader = { .job = { .rules = rules, .arena = &exchange->arena } };
-    reader.handler.tenant = asked->tenant;
-    reader.handler.type = asked->type;
-    handler_read_begin(&reader);
-    Err err = handler_read(&reader, value);
+    Handler handler;
+    NounIn in = { .noun = &handler_noun,
+                  .object = &handler,
+                  .tenant = asked->tenant,
+                  .name = asked->type,
+                  .arena = &exchange->arena,
+                  .why = why };
+    Err err = handler_read(&in, value);
     if (!err)
-        err = handler_read_end(&reader);
-    if (err)
-        *why = reader.job.why;
-    else
-        pack(exchange, asked, &reader.handler);
+        pack(exchange, asked, &handler);
     return err;
 }
 

@@ -174,6 +174,8 @@ static void defined(Exchange *exchange, Call *call)
         return;
     }
     subject->status = call->replayed ? 200 : 201;
+    if (!call->replayed)
+        api_created(exchange, "groups", subject->name);
     load_group(exchange);
 }
 

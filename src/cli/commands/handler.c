@@ -2,6 +2,7 @@
 /* handler.c - pawl handler: what runs the jobs of a type, shown and changed. */
 #include "cli/command.h"
 
+#include "cli/commands/noun_options.h"
 #include "cli/describe.h"
 #include "cli/print/safe.h"
 #include "cli/print/when.h"
@@ -197,22 +198,32 @@ static int read_body(Cli *cli, Buf *body)
     return CLI_DONE;
 }
 
+/* Without a body it keeps the one that it has. */
+static bool names_body(const Args *args)
+{
+    return args->operand_count > 2 || args_value(args, "file");
+}
+
 static int set(Cli *cli)
 {
     Buf script = { 0 };
     Buf body = { 0 };
     JsonOut json = { .out = &body };
-    int code = read_body(cli, &script);
+    bool changes = !names_body(&cli->args);
+    int code = changes ? CLI_DONE : read_body(cli, &script);
     if (!code && !utf8_valid(buf_slice(&script)))
         code = cli_fail(cli, (Fault){ CLI_USAGE, "invalid_utf8", NULL },
                         "the body is not UTF-8");
     json_object(&json, NULL);
-    json_text(&json, "body", buf_slice(&script));
+    if (!changes)
+        json_text(&json, "body", buf_slice(&script));
     if (!code)
         code = describe_handler(cli, &json);
     json_object_end(&json);
+    if (!code && slice_is(buf_slice(&body), "{}"))
+        code = read_body(cli, &script); /* says what is missing */
     if (!code)
-        code = verb_call(cli, &handler_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
+        code = verb_set(cli, &handler_verbs, buf_slice(&body));
     buf_done(&body);
     buf_done(&script);
     return code;
@@ -228,8 +239,9 @@ static int rollback(Cli *cli)
                         "\"%s\" is not a version", word);
     if (word)
         buf_printf(&body, "{\"version\":%lld}", (long long)version);
-    int code = verb_call(cli, &handler_verbs,
-                         &(VerbCall){ "POST", "/rollback", buf_slice(&body) });
+    int code = verb_call(
+        cli, &handler_verbs,
+        &(VerbCall){ .method = "POST", .rest = "/rollback", .body = buf_slice(&body) });
     buf_done(&body);
     return code;
 }

@@ -207,7 +207,7 @@ static int tell(const Cli *cli, int code, Doc *node)
 static int show(Cli *cli)
 {
     Doc *node = NULL;
-    int code = ask(cli, &(VerbCall){ "GET", "", { NULL, 0 } }, &node);
+    int code = ask(cli, &(VerbCall){ .method = "GET", .rest = "" }, &node);
     return tell(cli, code, node);
 }
 
@@ -229,7 +229,7 @@ static int await_empty(Cli *cli, int64_t timeout_ms, Doc **node)
         interrupt_sleep(watch_pause_ms(asked));
         doc_free(*node);
         *node = NULL;
-        int code = ask(cli, &(VerbCall){ "GET", "", { NULL, 0 } }, node);
+        int code = ask(cli, &(VerbCall){ .method = "GET", .rest = "" }, node);
         if (code)
             return code;
     }
@@ -249,7 +249,9 @@ static int drain(Cli *cli)
     if (args_value(&cli->args, "reason"))
         json_cstr(&json, "reason", args_value(&cli->args, "reason"));
     json_object_end(&json);
-    int code = ask(cli, &(VerbCall){ "POST", "/drain", buf_slice(&body) }, &node);
+    int code = ask(
+        cli, &(VerbCall){ .method = "POST", .rest = "/drain", .body = buf_slice(&body) },
+        &node);
     buf_done(&body);
     if (!code && args_flag(&cli->args, "wait"))
         code = await_empty(cli, timeout_ms, &node);
@@ -261,7 +263,7 @@ static int drain(Cli *cli)
 static int resume(Cli *cli)
 {
     Doc *node = NULL;
-    int code = ask(cli, &(VerbCall){ "POST", "/resume", { NULL, 0 } }, &node);
+    int code = ask(cli, &(VerbCall){ .method = "POST", .rest = "/resume" }, &node);
     if (!code && doc_bool(node, "draining"))
         cli_note("it has not heard of it yet, or is about to stop");
     return tell(cli, code, node);
@@ -315,7 +317,9 @@ static int set(Cli *cli)
         code = queue_values(cli, &json);
     json_object_end(&json);
     if (!code)
-        code = ask(cli, &(VerbCall){ "PATCH", "", buf_slice(&body) }, &node);
+        code = ask(cli,
+                   &(VerbCall){ .method = "PATCH", .rest = "", .body = buf_slice(&body) },
+                   &node);
     buf_done(&body);
     return tell(cli, code, node);
 }
@@ -323,7 +327,7 @@ static int set(Cli *cli)
 static int forget(Cli *cli)
 {
     Doc *told = NULL;
-    int code = ask(cli, &(VerbCall){ "DELETE", "", { NULL, 0 } }, &told);
+    int code = ask(cli, &(VerbCall){ .method = "DELETE", .rest = "" }, &told);
     if (!code && !cli->json)
         cli_note("forgotten: " SLICE_FMT, SLICE_ARG(doc_text(told, "name")));
     if (!code && cli->json) {

@@ -2,17 +2,17 @@
 /* queue.c - pawl queue: queues with their limits and counts, shown and changed. */
 #include "cli/command.h"
 
+#include "cli/commands/noun_options.h"
 #include "cli/operation.h"
 #include "cli/print/safe.h"
 #include "cli/print/when.h"
 #include "cli/verb.h"
+#include "noun/queue.h"
 
 #include "base/json_out.h"
-#include "base/text.h"
 #include "base/times.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define QUEUES_PATH "/api/v1/queues"
@@ -74,115 +74,15 @@ static int ls(Cli *cli)
 
 static int call(Cli *cli, const char *method, const char *rest, Slice body)
 {
-    return verb_call(cli, &queue_verbs, &(VerbCall){ method, rest, body });
+    return verb_call(cli, &queue_verbs,
+                     &(VerbCall){ .method = method, .rest = rest, .body = body });
 }
 
 /* --- Changing ---------------------------------------------------------------------- */
 
-typedef enum FieldKind { FIELD_NUMBER, FIELD_TEXT, FIELD_KEYS, FIELD_REAL } FieldKind;
-
-/* An option and the field it sets; `none` takes the field back to its default. */
-static const struct {
-    const char *option;
-    const char *field;
-    FieldKind kind;
-} fields[] = {
-    { "slots", "slots", FIELD_NUMBER },
-    { "priority-min", "priority_min", FIELD_NUMBER },
-    { "priority-max", "priority_max", FIELD_NUMBER },
-    { "default-priority", "default_priority", FIELD_NUMBER },
-    { "policy", "policy", FIELD_TEXT },
-    { "rate", "rate", FIELD_TEXT },
-    { "aging", "aging", FIELD_REAL },
-    { "resources", "resources", FIELD_KEYS },
-};
-#define FIELDS (sizeof fields / sizeof *fields)
-
-static int add_value(const Cli *cli, JsonOut *json, size_t at, const char *text)
-{
-    int64_t number = 0;
-    Slice rest = slice_text(text);
-    if (fields[at].kind == FIELD_TEXT) {
-        json_cstr(json, fields[at].field, text);
-    } else if (fields[at].kind == FIELD_KEYS) {
-        json_array(json, fields[at].field);
-        while (rest.bytes)
-            json_text(json, NULL, slice_cut(&rest, ','));
-        json_array_end(json);
-    } else if (fields[at].kind == FIELD_REAL) {
-        char *end = NULL;
-        double value = strtod(text, &end);
-        if (!*text || *end)
-            return cli_fail(cli, (Fault){ CLI_USAGE, "usage", NULL },
-                            "--%s takes a number, not \"%s\"", fields[at].option, text);
-        json_double(json, fields[at].field, value);
-    } else if (int_parse(rest, &number)) {
-        return cli_fail(cli, (Fault){ CLI_USAGE, "usage", NULL },
-                        "--%s takes a number or none, not \"%s\"", fields[at].option,
-                        text);
-    } else {
-        json_int(json, fields[at].field, number);
-    }
-    return CLI_DONE;
-}
-
-/* What is there stays unless an option says otherwise: read, changed, put back. */
-static int merge(const Cli *cli, const Doc *before, Buf *body)
-{
-    JsonOut json = { .out = body };
-    int code = CLI_DONE;
-    json_object(&json, NULL);
-    for (size_t i = 0; i < FIELDS && !code; i++) {
-        const char *text = args_value(&cli->args, fields[i].option);
-        const Doc *old = doc_get(before, fields[i].field);
-        if (text && strcmp(text, "none") == 0)
-            continue;
-        if (text)
-            code = add_value(cli, &json, i, text);
-        else if (!doc_is_null(old)) {
-            Buf value = { 0 };
-            doc_write(old, &value);
-            json_raw(&json, fields[i].field, buf_slice(&value));
-            buf_done(&value);
-        }
-    }
-    bool nice = args_flag(&cli->args, "nice");
-    bool no_nice = args_flag(&cli->args, "no-nice");
-    json_bool(&json, "nice", nice || (!no_nice && doc_bool(before, "nice")));
-    json_bool(&json, "paused", doc_bool(before, "paused"));
-    json_text(&json, "pause_reason", doc_text(before, "pause_reason"));
-    if (doc_text(before, "paused_until").bytes)
-        json_text(&json, "paused_until", doc_text(before, "paused_until"));
-    json_object_end(&json);
-    return code;
-}
-
 static int set(Cli *cli)
 {
-    Buf path = { 0 };
-    Buf body = { 0 };
-    Response response = { 0 };
-    Doc *before = NULL;
-    verb_path(&path, cli, &queue_verbs, "");
-    Request request = { .method = "GET", .path = buf_cstr(&path) };
-    Error why = { 0 };
-    Err err = client_call(&cli->client, &request, &response, &why);
-    int code = err ? cli_fail_call(cli, err, &why) : CLI_DONE;
-    if (!code && response.status == 200 &&
-        doc_parse(buf_slice(&response.body), &before, NULL))
-        before = NULL;
-    if (!code && response.status != 200 && response.status != 404)
-        code = cli_fail_response(cli, &response);
-    if (!code)
-        code = merge(cli, before, &body);
-    if (!code)
-        code = call(cli, "PUT", "", buf_slice(&body));
-    if (before)
-        doc_free(before);
-    response_done(&response);
-    buf_done(&body);
-    buf_done(&path);
-    return code;
+    return verb_set_options(cli, &queue_verbs, &queue_noun);
 }
 
 static int pause_queue(Cli *cli)

@@ -3,10 +3,8 @@
  */
 #include "cli/command.h"
 
-#include "cli/verb.h"
-
-#include "base/json_out.h"
-#include "base/text.h"
+#include "cli/commands/noun_options.h"
+#include "noun/resource.h"
 
 #include <stdio.h>
 
@@ -68,37 +66,9 @@ static void say(const Cli *cli, const Doc *answer)
 
 static const VerbSet resource_verbs;
 
-static int number_field(const Cli *cli, JsonOut *json, const char *name)
-{
-    int64_t number;
-    const char *text = args_value(&cli->args, name);
-    if (!text)
-        return CLI_DONE;
-    if (int_parse(slice_text(text), &number))
-        return cli_fail(cli, (Fault){ CLI_USAGE, "usage", NULL },
-                        "--%s takes a number, not \"%s\"", name, text);
-    json_int(json, name, number);
-    return CLI_DONE;
-}
-
 static int set(Cli *cli)
 {
-    Buf body = { 0 };
-    JsonOut json = { .out = &body };
-    json_object(&json, NULL);
-    static const char *const texts[] = { "kind", "scope", "list" };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (args_value(&cli->args, texts[i]))
-            json_cstr(&json, texts[i], args_value(&cli->args, texts[i]));
-    int code = number_field(cli, &json, "quantity");
-    if (!code)
-        code = number_field(cli, &json, "consumption");
-    json_object_end(&json);
-    if (!code)
-        code =
-            verb_call(cli, &resource_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
-    buf_done(&body);
-    return code;
+    return verb_set_options(cli, &resource_verbs, &resource_noun);
 }
 
 static int show(Cli *cli)

@@ -2,6 +2,7 @@
 /* schedule.c - pawl schedule: jobs that are added by the clock, shown and changed. */
 #include "cli/command.h"
 
+#include "cli/commands/noun_options.h"
 #include "cli/describe.h"
 #include "cli/print/cron_words.h"
 #include "cli/print/when.h"
@@ -126,14 +127,14 @@ static void say(const Cli *cli, const Doc *answer)
 }
 
 /* What it adds: --type, or the words of a command. */
-static int add_work(Cli *cli, JsonOut *json)
+static int add_work(Cli *cli, bool changes, JsonOut *json)
 {
     const Args *args = &cli->args;
     const char *type = args_value(args, "type");
     const char *payload = args_value(args, "payload");
     const char *sample = "pawl schedule add nightly --cron '30 2 * * *' -- ./backup.sh";
     bool command = args->operand_count > 2;
-    if (command == (type != NULL))
+    if (command == (type != NULL) && (command || !changes))
         return cli_fail(cli, usage(sample),
                         command ? "--type or a command, not both"
                                 : "what shall it run? --type TYPE or -- CMD");
@@ -141,8 +142,14 @@ static int add_work(Cli *cli, JsonOut *json)
         describe_payload(json, slice_text(payload), false);
     if (type) {
         json_cstr(json, "type", type);
+        if (changes)
+            json_null(json, "command");
         return CLI_DONE;
     }
+    if (!command)
+        return CLI_DONE;
+    if (changes)
+        json_null(json, "type");
     int code = describe_command(cli, args->operands + 2, args->operand_count - 2, json);
     return code ? code : describe_cwd(cli, json);
 }
@@ -193,15 +200,33 @@ static int add(Cli *cli)
         return cli_fail(cli, usage("make two schedules of the same type"),
                         "a schedule has one --cron");
     json_object(&json, NULL);
-    int code = add_work(cli, &json);
+    int code = add_work(cli, false, &json);
     if (!code)
         code = describe_schedule(cli, &json);
     json_object_end(&json);
     if (!code)
-        code =
-            verb_call(cli, &schedule_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
+        code = verb_call(cli, &schedule_verbs,
+                         &(VerbCall){ .method = "PUT",
+                                      .rest = "",
+                                      .body = buf_slice(&body),
+                                      .only_new = true });
     if (!code && !cli->json)
         code = tell_times(cli);
+    buf_done(&body);
+    return code;
+}
+
+static int set(Cli *cli)
+{
+    Buf body = { 0 };
+    JsonOut json = { .out = &body };
+    json_object(&json, NULL);
+    int code = add_work(cli, true, &json);
+    if (!code)
+        code = describe_schedule(cli, &json);
+    json_object_end(&json);
+    if (!code)
+        code = verb_set(cli, &schedule_verbs, buf_slice(&body));
     buf_done(&body);
     return code;
 }
@@ -215,6 +240,7 @@ static const Verb verbs[] = {
     { "ls", 1, 1, ls, NULL, NULL },
     { "show", 2, 2, show, NULL, NULL },
     { "add", 2, SIZE_MAX, add, NULL, NULL },
+    { "set", 2, SIZE_MAX, set, NULL, NULL },
     { "rm", 2, 2, NULL, "DELETE", "" },
     { "pause", 2, 2, NULL, "POST", "/pause" },
     { "resume", 2, 2, NULL, "POST", "/resume" },

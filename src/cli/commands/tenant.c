@@ -3,8 +3,8 @@
 #include "cli/command.h"
 
 #include "base/json_out.h"
-#include "cli/client.h"
-#include "cli/verb.h"
+#include "cli/commands/noun_options.h"
+#include "noun/tenant.h"
 
 #include <stdio.h>
 
@@ -73,65 +73,25 @@ static void say(const Cli *cli, const Doc *tenant)
 
 static const VerbSet tenant_verbs;
 
-/* What is not said keeps its value: the daemon takes the whole object. */
-static void keep_limit(const Cli *cli, const Doc *before, JsonOut *json,
-                       const char *option, const char *field)
-{
-    const char *value = args_value(&cli->args, option);
-    if (value)
-        json_raw(json, field, slice_text(value));
-    else
-        json_int(json, field, doc_int(before, field, 0));
-}
-
-static bool is_number(const char *text)
-{
-    return !text || (*text && strspn(text, "0123456789") == strlen(text));
-}
-
 static int set(Cli *cli)
 {
-    static const char *const limits[] = { "max-queued", "max-running", "max-requests",
-                                          "max-bytes" };
-    bool on = args_flag(&cli->args, "segregate-types");
-    bool off = args_flag(&cli->args, "together");
-    bool any = on || off;
-    Doc *before = NULL;
-    Buf path = { 0 };
     Buf body = { 0 };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        any = any || args_value(&cli->args, limits[i]);
-        if (!is_number(args_value(&cli->args, limits[i])))
-            return cli_fail(cli, usage("a number; 0 is no limit"), "--%s needs a number",
-                            limits[i]);
-    }
-    if (!any || (on && off))
-        return cli_fail(cli,
+    JsonOut json = { .out = &body };
+    json_object(&json, NULL);
+    int code = noun_options(cli, &tenant_noun, &json);
+    if (args_flag(&cli->args, "together"))
+        json_bool(&json, "segregate_types", false);
+    json_object_end(&json);
+    bool both =
+        args_flag(&cli->args, "together") && args_flag(&cli->args, "segregate-types");
+    if (!code && (both || slice_is(buf_slice(&body), "{}")))
+        code = cli_fail(cli,
                         usage("pawl tenant set NAME --segregate-types | --together | "
                               "--max-queued N | --max-running N | --max-requests N | "
                               "--max-bytes N"),
                         "nothing to change");
-    buf_add_text(&path, TENANTS_PATH "/");
-    url_add(&path, slice_text(cli->args.operands[1]));
-    Response response = { 0 };
-    Error why;
-    Request request = { .method = "GET", .path = buf_cstr(&path) };
-    if (!client_call(&cli->client, &request, &response, &why) && response.status == 200 &&
-        doc_parse(buf_slice(&response.body), &before, &why))
-        before = NULL;
-    JsonOut json = { .out = &body };
-    json_object(&json, NULL);
-    json_bool(&json, "segregate_types",
-              on || (!off && doc_bool(before, "segregate_types")));
-    keep_limit(cli, before, &json, "max-queued", "max_queued");
-    keep_limit(cli, before, &json, "max-running", "max_running");
-    keep_limit(cli, before, &json, "max-requests", "max_requests");
-    keep_limit(cli, before, &json, "max-bytes", "max_bytes");
-    json_object_end(&json);
-    int code = verb_call(cli, &tenant_verbs, &(VerbCall){ "PUT", "", buf_slice(&body) });
-    response_done(&response);
-    doc_free(before);
-    buf_done(&path);
+    if (!code)
+        code = verb_set(cli, &tenant_verbs, buf_slice(&body));
     buf_done(&body);
     return code;
 }

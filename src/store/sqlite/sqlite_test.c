@@ -284,8 +284,8 @@ static const char *const damages[] = {
     "UPDATE job_live SET run_at = 5 WHERE id = (SELECT min(id) FROM job_live)",
     "UPDATE job_live SET created = 5 WHERE id = (SELECT min(id) FROM job_live)",
     "UPDATE job_live SET attempt = 1 WHERE id = (SELECT min(id) FROM job_live)",
-    "UPDATE job_live SET sum = sum + 4294967296"
-    " WHERE id = (SELECT min(id) FROM job_live)",
+    ("UPDATE job_live SET sum = sum + 4294967296"
+     " WHERE id = (SELECT min(id) FROM job_live)"),
 };
 
 static void expect_left_out(Scene *scene, JobId id, JobId sound)

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handler_headers_test.c - which headers a handler may have, and what is shown of them.
+/* headers_test.c - which headers a handler may have, and what is shown of them.
  */
-#include "model/handler_headers.h"
+#include "noun/headers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "noun/handler.h"
+#include "noun/testing.h"
+
 #include <string.h>
 
-#include <cmocka.h>
-
-static Err read_text(const char *text, Arena *arena, HandlerReader *in)
+static Err read_text(const char *text, Arena *arena, Handler *handler, Problem *why)
 {
-    const JsonIn *value;
-    JsonFault fault;
-    assert_int_equal(json_in_load(slice_text(text), arena, &value, &fault), ERR_OK);
-    *in = (HandlerReader){ .job = { .arena = arena } };
-    return handler_headers_read(in, value);
+    NounIn in = noun_in(&handler_noun, "h", handler, arena, why);
+    Buf object = { 0 };
+    buf_printf(&object, "{\"headers\":%s}", text);
+    Err err = noun_read(&in, json_of_text(slice_cstr(arena, buf_slice(&object)), arena));
+    buf_done(&object);
+    return err;
 }
 
 static void values_are_kept_and_not_shown(void **state)
@@ -26,11 +24,14 @@ static void values_are_kept_and_not_shown(void **state)
     Arena arena = { 0 };
     Buf out = { 0 };
     JsonOut json = { .out = &out };
-    HandlerReader in;
-    assert_int_equal(read_text("{\"A\":\"x=y: z\",\"b-c\":\"1\"}", &arena, &in), ERR_OK);
-    assert_true(slice_equal(in.handler.headers, slice_of("A=x=y: z\0b-c=1", 15)));
+    Handler handler;
+    Problem why = { 0 };
+    assert_int_equal(
+        read_text("{\"A\":\"x=y: z\",\"b-c\":\"1\"}", &arena, &handler, &why), ERR_OK);
+    assert_true(slice_equal(handler.headers, slice_of("A=x=y: z\0b-c=1", 15)));
     json_object(&json, NULL);
-    handler_headers_json(&json, &in.handler);
+    field_write(&json, noun_field(&handler_noun, SLICE_LITERAL("headers")),
+                &(NounView){ .noun = &handler_noun, .object = &handler });
     json_object_end(&json);
     assert_string_equal(buf_cstr(&out), "{\"headers\":{\"A\":null,\"b-c\":null}}");
     buf_done(&out);
@@ -56,11 +57,12 @@ static void what_cannot_be_sent_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena arena = { 0 };
-        HandlerReader in;
-        assert_int_equal(read_text(rows[i].text, &arena, &in), ERR_INVALID);
-        if (!strstr(in.job.why.detail, rows[i].says))
-            fail_msg("%s: %s", rows[i].text, in.job.why.detail);
-        assert_int_equal(in.handler.headers.bytes, 0);
+        Handler handler;
+        Problem why = { 0 };
+        assert_int_equal(read_text(rows[i].text, &arena, &handler, &why), ERR_INVALID);
+        if (!strstr(why.detail, rows[i].says))
+            fail_msg("%s: %s", rows[i].text, why.detail);
+        assert_int_equal(handler.headers.bytes, 0);
         arena_done(&arena);
     }
 }

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resource_json_test.c - what may be written about resources, and what is refused. */
-#include "model/resource_json.h"
+/* resource_test.c - what may be written about resources, and what is refused. */
+#include "noun/resource.h"
 
-#include "core/job.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static const JsonIn *parse(const char *text, Arena *arena)
-{
-    const JsonIn *value = NULL;
-    assert_int_equal(json_in_load(slice_text(text), arena, &value, NULL), ERR_OK);
-    return value;
-}
+#include "noun/testing.h"
+#include "noun/work.h"
 
 /* The list with its NULs shown as ';'. */
 static const char *shown(Slice list, Arena *arena)
@@ -58,7 +45,7 @@ static void what_a_job_wants_in_every_spelling(void **state)
         Arena arena = { 0 };
         Problem why = { 0 };
         Slice list = { NULL, 0 };
-        Err err = wants_read(parse(table[i].json, &arena), &arena, &list, &why);
+        Err err = wants_read(json_of_text(table[i].json, &arena), &arena, &list, &why);
         assert_int_equal(err != ERR_OK, table[i].list == NULL);
         if (err)
             assert_string_equal(why.kind->code, table[i].code);
@@ -113,8 +100,8 @@ static void a_manager_is_read_with_its_defaults(void **state)
         Arena arena = { 0 };
         Problem why = { 0 };
         ResourceDef def;
-        Err err = resource_read(parse(table[i].json, &arena), SLICE_LITERAL("k"), &arena,
-                                &def, &why);
+        NounIn in = noun_in(&resource_noun, "k", &def, &arena, &why);
+        Err err = noun_read(&in, json_of_text(table[i].json, &arena));
         assert_int_equal(err != ERR_OK, table[i].out == NULL);
         if (err) {
             assert_string_equal(why.kind->code, table[i].code);
@@ -122,7 +109,9 @@ static void a_manager_is_read_with_its_defaults(void **state)
             Buf out = { 0 };
             JsonOut json = { .out = &out };
             json_object(&json, NULL);
-            resource_members(&json, &def);
+            noun_members(
+                &json,
+                &(NounView){ .noun = &resource_noun, .object = &def, .name = def.key });
             json_object_end(&json);
             char *text = slice_cstr(&arena, buf_slice(&out));
             text[strlen(text) - 1] = '\0';
@@ -131,6 +120,29 @@ static void a_manager_is_read_with_its_defaults(void **state)
         }
         arena_done(&arena);
     }
+}
+
+/* A set of one field leaves the others: 2 units do not become 10. */
+static void a_patch_of_the_scope_keeps_the_quantity(void **state)
+{
+    (void)state;
+    Arena arena = { 0 };
+    Problem why = { 0 };
+    ResourceDef def = { .key = SLICE_LITERAL("k"), .quantity = 2, .consumption = 1 };
+    NounIn in = noun_in(&resource_noun, "k", &def, &arena, &why);
+    in.patch = true;
+    assert_int_equal(noun_read(&in, json_of_text("{\"scope\":\"cluster\"}", &arena)),
+                     ERR_OK);
+    assert_int_equal(def.quantity, 2);
+    assert_int_equal(def.scope, SCOPE_CLUSTER);
+    assert_int_equal(noun_read(&in, json_of_text("{\"kind\":\"discrete\"}", &arena)),
+                     ERR_OK);
+    assert_int_equal(resource_capacity(&def), 10); /* another kind, its own defaults */
+    assert_int_equal(def.scope, SCOPE_CLUSTER);
+    assert_int_equal(noun_read(&in, json_of_text("{\"quantity\":1}", &arena)),
+                     ERR_INVALID);
+    assert_string_equal(why.kind->code, "conflicting_fields");
+    arena_done(&arena);
 }
 
 static void the_default_list_is_called_yes(void **state)
@@ -147,28 +159,13 @@ static void the_default_list_is_called_yes(void **state)
     arena_done(&arena);
 }
 
-/* S3.36, S3.45 */
-static void items_go_into_the_environment(void **state)
-{
-    (void)state;
-    Arena arena = { 0 };
-    Buf env = { 0 };
-    static const char bookings[] = "web.port=8080,8081\0mem=#3";
-    booking_env(slice_of(bookings, sizeof bookings), &env);
-    assert_string_equal(shown(buf_slice(&env), &arena),
-                        "PAWL_RESOURCE_WEB_PORT_ITEMS=8080,8081;"
-                        "JQM_RM_DISCRETE_WEB_PORT_ITEMS=8080,8081;");
-    buf_done(&env);
-    arena_done(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_job_wants_in_every_spelling),
         cmocka_unit_test(a_manager_is_read_with_its_defaults),
+        cmocka_unit_test(a_patch_of_the_scope_keeps_the_quantity),
         cmocka_unit_test(the_default_list_is_called_yes),
-        cmocka_unit_test(items_go_into_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

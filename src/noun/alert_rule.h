@@ -10,17 +10,15 @@
  *                                     lock) is gone
  *
  * Rules are definitions of ALERT_TABLE; what is firing is kept in ALERT_STATES. */
-#ifndef MODEL_ALERT_RULE_H
-#define MODEL_ALERT_RULE_H
+#ifndef NOUN_ALERT_RULE_H
+#define NOUN_ALERT_RULE_H
 
-#include "base/buf.h"
-#include "base/json_out.h"
-#include "model/problem.h"
-#include "json/json_in.h"
+#include "noun/noun.h"
 
 #define ALERT_TABLE       "alert_rule"
 #define ALERT_STATES      "alert"
 #define ALERT_TARGETS_MAX 8
+#define ALERT_WHEN_BYTES  512
 
 typedef enum AlertKind {
     ALERT_OLDEST,
@@ -46,14 +44,10 @@ typedef struct AlertRule {
     Slice to; /* targets, each ended by NUL: webhook:URL, command:WORDS, log */
 } AlertRule;
 
+extern const Noun alert_rule_noun;
+
 void alert_rule_pack(Buf *out, const AlertRule *rule);
 MUST_CHECK Err alert_rule_unpack(Slice packed, AlertRule *out);
-
-/* From {"when": ..., "to": text or list}; `name` may stand there too. Slices live in the
- * arena or borrow. */
-MUST_CHECK Err alert_rule_read(const JsonIn *object, Slice name, Arena *arena,
-                               AlertRule *out, Problem *why);
-void alert_rule_members(JsonOut *json, Slice name, const AlertRule *rule);
 
 /* Since when a rule fires: packed with its reason in words. */
 void alert_state_pack(Buf *out, int64_t since_ms, Slice detail);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alert_rule_test.c - the language of conditions, targets, and what is refused. */
-#include "model/alert_rule.h"
+#include "noun/alert_rule.h"
 
 #include "base/times.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "noun/testing.h"
 
 static void every_condition_is_understood(void **state)
 {
@@ -71,9 +66,8 @@ static void every_condition_is_understood(void **state)
 
 static Err read_text(const char *text, Arena *arena, AlertRule *out, Problem *why)
 {
-    const JsonIn *object;
-    assert_int_equal(json_in_load(slice_text(text), arena, &object, NULL), ERR_OK);
-    return alert_rule_read(object, SLICE_LITERAL("r"), arena, out, why);
+    NounIn in = noun_in(&alert_rule_noun, "r", out, arena, why);
+    return noun_read(&in, json_of_text(text, arena));
 }
 
 static void rules_are_read_and_written_back(void **state)
@@ -82,7 +76,7 @@ static void rules_are_read_and_written_back(void **state)
     Arena arena = { 0 };
     AlertRule rule;
     AlertRule back;
-    Problem why;
+    Problem why = { 0 };
     Buf packed = { 0 };
     Buf out = { 0 };
     JsonOut json = { .out = &out };
@@ -93,7 +87,9 @@ static void rules_are_read_and_written_back(void **state)
     alert_rule_pack(&packed, &rule);
     assert_int_equal(alert_rule_unpack(buf_slice(&packed), &back), ERR_OK);
     json_object(&json, NULL);
-    alert_rule_members(&json, SLICE_LITERAL("r"), &back);
+    noun_members(&json, &(NounView){ .noun = &alert_rule_noun,
+                                     .object = &back,
+                                     .name = SLICE_LITERAL("r") });
     json_object_end(&json);
     assert_string_equal(buf_cstr(&out),
                         "{\"name\":\"r\",\"when\":\"node lost\",\"to\":[\"log\","

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problem.c - see problem.h. */
-#include "model/problem.h"
+#include "noun/problem.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -77,6 +77,10 @@ static const ProblemKind kinds[] = {
       "take another name, or revoke it first" },
     { "declared", 409, "It stands in the configuration file",
       "change the file and reload: kill -HUP, or restart" },
+    { "already_there", 412, "There is one of this name already",
+      "take another name, or change it: PATCH, pawl ... set" },
+    { "changed_meanwhile", 412, "It was changed meanwhile",
+      "read it again, then send your change" },
     { "conflict", 409, "This cannot be done now", "" },
     { "ambiguous_id", 409, "Several jobs begin like this", "give more characters" },
     { "idempotency_in_progress", 409, "The first request with this key is still running",

@@ -3,8 +3,8 @@
  *
  * A problem is one of a table of codes: stable words, each with its HTTP status, title
  * and usual hint. The table is also what the API description lists. */
-#ifndef MODEL_PROBLEM_H
-#define MODEL_PROBLEM_H
+#ifndef NOUN_PROBLEM_H
+#define NOUN_PROBLEM_H
 
 #include "base/err.h"
 #include "base/json_out.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alert_rule.c - see alert_rule.h. */
-#include "model/alert_rule.h"
+#include "noun/alert_rule.h"
 
 #include "base/pack.h"
 #include "base/text.h"
 #include "base/times.h"
-#include "core/job.h"
-#include "model/notify_target.h"
+#include "noun/facts.h"
+#include "noun/target.h"
 
 #define FAILURES_WINDOW_MAX (6 * MS_PER_HOUR) /* minutes are kept so long */
 
-enum { TAG_WHEN = 1, TAG_TO = 2, TAG_SINCE = 3, TAG_DETAIL = 4 };
+enum { TAG_SINCE = 3, TAG_DETAIL = 4 }; /* behind those of the rule */
 
 static Slice trim(Slice text)
 {
@@ -121,49 +121,7 @@ Err alert_when_parse(Slice text, AlertWhen *out, Error *why)
     return err;
 }
 
-void alert_rule_pack(Buf *out, const AlertRule *rule)
-{
-    pack_bytes(out, TAG_WHEN, rule->when);
-    pack_bytes(out, TAG_TO, rule->to);
-}
-
-Err alert_rule_unpack(Slice packed, AlertRule *out)
-{
-    AlertRule rule = { 0 };
-    PackField in;
-    while (pack_next(&packed, &in)) {
-        if (in.tag == TAG_WHEN)
-            rule.when = in.bytes;
-        if (in.tag == TAG_TO)
-            rule.to = in.bytes;
-    }
-    if (pack_damaged(packed))
-        return ERR_CORRUPT;
-    *out = rule;
-    return ERR_OK;
-}
-
-void alert_state_pack(Buf *out, int64_t since_ms, Slice detail)
-{
-    pack_int(out, TAG_SINCE, since_ms);
-    pack_bytes(out, TAG_DETAIL, detail);
-}
-
-Err alert_state_unpack(Slice packed, int64_t *out_since_ms, Slice *out_detail)
-{
-    PackField in;
-    *out_since_ms = 0;
-    *out_detail = (Slice){ NULL, 0 };
-    while (pack_next(&packed, &in)) {
-        if (in.tag == TAG_SINCE)
-            *out_since_ms = in.number;
-        if (in.tag == TAG_DETAIL)
-            *out_detail = in.bytes;
-    }
-    return pack_damaged(packed) ? ERR_CORRUPT : ERR_OK;
-}
-
-/* --- JSON -----------------------------------------------------------------------------
+/* --- Fields --------------------------------------------------------------------------
  */
 
 static Err add_target(Buf *out, const JsonIn *value, Problem *why)
@@ -184,81 +142,118 @@ static Err add_target(Buf *out, const JsonIn *value, Problem *why)
     return ERR_OK;
 }
 
-static Err read_targets(const JsonIn *value, Arena *arena, Slice *out, Problem *why)
+static Err read_targets(NounIn *in, const Field *field, const JsonIn *value)
 {
+    AlertRule *rule = in->object;
     Buf targets = { 0 };
     Err err = ERR_OK;
-    if (value->kind != JSON_IN_LIST)
-        err = add_target(&targets, value, why);
-    else if (value->as.items.count > ALERT_TARGETS_MAX)
-        err = problem_set(why, "invalid_value", "at most %d targets", ALERT_TARGETS_MAX);
-    const JsonIn *item =
-        !err && value->kind == JSON_IN_LIST ? json_in_first(value) : NULL;
+    bool list = value->kind == JSON_IN_LIST;
+    if (!list)
+        err = add_target(&targets, value, in->why);
+    else if (value->as.items.count > (size_t)field->most)
+        err = problem_set(in->why, "invalid_value", "at most %lld targets",
+                          (long long)field->most);
+    const JsonIn *item = !err && list ? json_in_first(value) : NULL;
     for (; item && !err; item = item->next)
-        err = add_target(&targets, item, why);
-    *out = slice_copy(arena, buf_slice(&targets));
+        err = add_target(&targets, item, in->why);
+    if (!err)
+        rule->to = slice_copy(in->arena, buf_slice(&targets));
     buf_done(&targets);
     return err;
 }
 
-static Err read_when(const JsonIn *value, Slice *out, Problem *why)
+static Err read_when(NounIn *in, const Field *field, const JsonIn *value)
 {
+    AlertRule *rule = in->object;
     AlertWhen when;
     Error sentence = { 0 };
+    (void)field;
     if (value->kind != JSON_IN_TEXT)
-        return problem_set(why, "wrong_type", "when must be a string");
+        return field_wrong_type(in, value, "a string");
     if (alert_when_parse(value->as.text, &when, &sentence))
-        return problem_set(why, "invalid_value", "%s", sentence.text);
-    *out = value->as.text;
+        return problem_set(in->why, "invalid_value", "%s", sentence.text);
+    rule->when = value->as.text;
     return ERR_OK;
 }
 
-static Err read_member(const JsonIn *at, Slice name, Arena *arena, AlertRule *rule,
-                       Problem *why)
+static const FieldHooks when_hooks = { read_when, NULL, NULL, NULL };
+static const FieldHooks to_hooks = { read_targets, NULL, NULL, NULL };
+
+#define AT(tag, member, kind) STORED(AlertRule, tag, member, kind)
+
+static const Field fields[] = {
+    { .name = "name", .type = AS_OWN_NAME, .use = USE_SHOWN, .meaning = "of the rule" },
+    { .name = "when",
+      .stored = AT(1, when, FIELD_SLICE),
+      .type = AS_TEXT,
+      .use = USE_BOTH | USE_ALWAYS | USE_REQUIRED,
+      .most = ALERT_WHEN_BYTES,
+      .hooks = &when_hooks,
+      .schema = "\"type\":\"string\"",
+      .meaning = "its condition, as in oldest(QUEUE) > 5m" },
+    { .name = "to",
+      .stored = AT(2, to, FIELD_SLICE),
+      .type = AS_LIST,
+      .use = USE_BOTH,
+      .most = ALERT_TARGETS_MAX,
+      .hooks = &to_hooks,
+      .schema = "\"type\":[\"array\",\"string\",\"null\"],\"items\":{"
+                "\"type\":\"string\"}",
+      .meaning = "whom to tell: webhook:URL, command:WORDS or log; default: log" },
+    FACT_DECLARED,
+};
+#undef AT
+
+NOUN_STORED(alert_rule, fields, NULL)
+
+static const AlertRule usual = { .to = SLICE_INIT("log\0") };
+
+const Noun alert_rule_noun = {
+    .name = "alert_rule",
+    .a = "an alert rule",
+    .plural = "alert-rules",
+    .section = "alerts",
+    .table = ALERT_TABLE,
+    .missing = "alert_rule_not_found",
+    .fields = fields,
+    .count = NOUN_COUNT(fields),
+    .bytes = sizeof(AlertRule),
+    .defaults = &usual,
+    .stored = &alert_rule_stored,
+    .name_valid = name_valid,
+    .tenants = true,
+};
+
+void alert_rule_pack(Buf *out, const AlertRule *rule)
 {
-    if (slice_is(at->key, "when"))
-        return read_when(at, &rule->when, why);
-    if (slice_is(at->key, "to"))
-        return read_targets(at, arena, &rule->to, why);
-    if (slice_is(at->key, "declared") || slice_is(at->key, "firing") ||
-        (slice_is(at->key, "name") && at->kind == JSON_IN_TEXT &&
-         slice_equal(at->as.text, name)))
-        return ERR_OK;
-    return problem_set(
-        why, "unknown_field", "an alert rule has no field '" SLICE_FMT "'",
-        SLICE_ARG(slice_of(at->key.data, at->key.bytes > 80 ? 80 : at->key.bytes)));
+    noun_pack(out, &alert_rule_noun, rule);
 }
 
-Err alert_rule_read(const JsonIn *object, Slice name, Arena *arena, AlertRule *out,
-                    Problem *why)
+Err alert_rule_unpack(Slice packed, AlertRule *out)
 {
-    AlertRule rule = { 0 };
-    why->pointer[0] = '\0';
-    if (object->kind != JSON_IN_OBJECT)
-        return problem_set(why, "wrong_type", "an alert rule is an object");
-    for (const JsonIn *at = json_in_first(object); at; at = at->next) {
-        Err err = read_member(at, name, arena, &rule, why);
-        if (err) {
-            problem_point(why, at->key);
-            return err;
-        }
+    AlertRule rule;
+    Err err = noun_unpack(packed, &alert_rule_noun, &rule);
+    if (!err)
+        *out = rule;
+    return err;
+}
+
+void alert_state_pack(Buf *out, int64_t since_ms, Slice detail)
+{
+    pack_int(out, TAG_SINCE, since_ms);
+    pack_bytes(out, TAG_DETAIL, detail);
+}
+
+Err alert_state_unpack(Slice packed, int64_t *out_since_ms, Slice *out_detail)
+{
+    PackField in;
+    *out_since_ms = 0;
+    *out_detail = (Slice){ NULL, 0 };
+    while (pack_next(&packed, &in)) {
+        if (in.tag == TAG_SINCE)
+            *out_since_ms = in.number;
+        if (in.tag == TAG_DETAIL)
+            *out_detail = in.bytes;
     }
-    if (!rule.when.bytes)
-        return problem_set(why, "missing_field", "a rule needs when, its condition");
-    if (!rule.to.bytes)
-        rule.to = SLICE_LITERAL("log\0");
-    *out = rule;
-    return ERR_OK;
-}
-
-void alert_rule_members(JsonOut *json, Slice name, const AlertRule *rule)
-{
-    Slice rest = rule->to;
-    Slice target;
-    json_text(json, "name", name);
-    json_text(json, "when", rule->when);
-    json_array(json, "to");
-    while (list_next(&rest, &target))
-        json_text(json, NULL, target);
-    json_array_end(json);
+    return pack_damaged(packed) ? ERR_CORRUPT : ERR_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handler_headers.c - see handler_headers.h. */
-#include "model/handler_headers.h"
+/* headers.c - see headers.h. */
+#include "noun/headers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,38 +73,38 @@ static const char *fault_of(const JsonIn *object, const JsonIn *pair)
     return NULL;
 }
 
-Err handler_headers_read(HandlerReader *in, const JsonIn *value)
+/* A patch names all of them: what is not sent again is not known here. */
+static Err read_headers(NounIn *in, const Field *field, const JsonIn *value)
 {
     Buf list = { 0 };
     size_t count = 0;
-    const char *fault = value->kind == JSON_IN_OBJECT ? NULL : "must be an object";
-    if (fault) {
-        problem_set(&in->job.why, "wrong_type", "headers %s", fault);
-        return ERR_INVALID;
-    }
-    for (const JsonIn *pair = json_in_first(value); pair; pair = pair->next) {
+    const char *fault = NULL;
+    if (value->kind != JSON_IN_OBJECT)
+        return problem_set(in->why, "wrong_type", "headers must be an object");
+    for (const JsonIn *pair = json_in_first(value); pair && !fault; pair = pair->next) {
         fault = ++count > HANDLER_HEADERS_MAX ? "is one too many: up to 32"
                                               : fault_of(value, pair);
-        if (fault) {
-            problem_set(&in->job.why, "invalid_value", "headers: " SLICE_FMT " %s",
+        if (fault)
+            problem_set(in->why, "invalid_value", "headers: " SLICE_FMT " %s",
                         SLICE_ARG(pair->key), fault);
-            break;
-        }
         buf_add_slice(&list, pair->key);
         buf_add_char(&list, '=');
-        buf_add_slice(&list, pair->as.text);
+        if (pair->kind == JSON_IN_TEXT)
+            buf_add_slice(&list, pair->as.text);
         buf_add_char(&list, '\0');
     }
     if (!fault)
-        in->handler.headers = slice_copy(in->job.arena, buf_slice(&list));
+        *(Slice *)(void *)((char *)in->object + field->stored.offset) =
+            slice_copy(in->arena, buf_slice(&list));
     buf_done(&list);
     return fault ? ERR_INVALID : ERR_OK;
 }
 
-void handler_headers_json(JsonOut *json, const Handler *handler)
+static void write_headers(JsonOut *json, const Field *field, const NounView *view)
 {
-    Slice rest = handler->headers;
-    json_object(json, "headers");
+    Slice rest;
+    memcpy(&rest, (const char *)view->object + field->stored.offset, sizeof rest);
+    json_object(json, field->name);
     for (Slice value; list_next(&rest, &value);) {
         char name[HANDLER_HEADER_BYTES_MAX + 1];
         Slice key = slice_cut(&value, '=');
@@ -113,3 +113,5 @@ void handler_headers_json(JsonOut *json, const Handler *handler)
     }
     json_object_end(json);
 }
+
+const FieldHooks headers_hooks = { read_headers, write_headers, NULL, NULL };
