@@ -222,12 +222,19 @@ static void attempt_hear(Launcher *launcher, Attempt *attempt)
     begin_over(launcher, attempt);
     if (word == CHILD_FAILED)
         attempt->fault = fault; /* told when the process has gone, which is at once */
+    else if (attempt->stop_later)
+        tree_signal(&launcher->tree, &attempt->tree, SIGSTOP);
 }
 
 /* A killed process that does not die is stuck in a call: it never comes back from it
  * into its program. */
 void attempt_signal(Launcher *launcher, Attempt *attempt, int signal_number)
 {
+    /* A process that stands still before its program runs would look as if it hung. */
+    if (attempt->begins && (signal_number == SIGSTOP || signal_number == SIGCONT)) {
+        attempt->stop_later = signal_number == SIGSTOP;
+        return;
+    }
     tree_signal(&launcher->tree, &attempt->tree, signal_number);
     if (signal_number != SIGKILL || attempt->dying || attempt->give_up_ms)
         return;

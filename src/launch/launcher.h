@@ -26,6 +26,7 @@ typedef struct Attempt {
     bool unwanted;       /* to be forgotten as soon as it has ended */
     bool begins;         /* its program does not run yet: `told_r` will tell */
     int told_r;          /* with begins */
+    bool stop_later;     /* with begins: it is to stand still once its program runs */
     ChildFault fault;    /* why its program could not be run; step 0: it was */
     int64_t begun_ms;    /* boot time of its START */
     bool dying;          /* the main process is gone, its tree not yet */

@@ -54,7 +54,7 @@ def age(database, nodes):
           SELECT DISTINCT (id >> 50) - {PARTS} AS part FROM pawl.job_done) p;
         UPDATE pawl.job_done SET dt = dt - {back}, created = created - {back},
           run_at = run_at - {back}, started = started - {back}, finished = finished - {back};
-        UPDATE pawl.job_done SET id = id - ({PARTS}::int8 << 50);
+        UPDATE pawl.job_done SET id = id - ({PARTS}::int8 << 50), sum = NULL;
         UPDATE pawl.attempt SET job = job - ({PARTS}::int8 << 50);
         UPDATE pawl.result SET job = job - ({PARTS}::int8 << 50);
         UPDATE pawl.payload SET job = job - ({PARTS}::int8 << 50)""")

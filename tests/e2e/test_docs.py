@@ -359,7 +359,7 @@ def test_every_parameter_is_in_the_reference(node):
 
 
 def test_every_problem_is_in_the_reference():
-    source = (ROOT / "src/model/problem.c").read_text()
+    source = (ROOT / "src/noun/problem.c").read_text()
     codes = dict(re.findall(r'\{ "(\w+)", (\d+), "', source))
     assert len(codes) > 30
     told = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", text_of("http.md"), re.M))
